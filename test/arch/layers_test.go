@@ -12,7 +12,7 @@ import (
 var levels = map[string]int{
 	"pkg/errs": 0,
 
-	"pkg/conf": 1, "pkg/logging": 1, "pkg/sd": 1, "pkg/secretfile": 1, "pkg/textsafe": 1, "pkg/canon": 1,
+	"pkg/conf": 1, "pkg/jsonline": 1, "pkg/logging": 1, "pkg/sd": 1, "pkg/secretfile": 1, "pkg/textsafe": 1, "pkg/canon": 1,
 
 	"pkg/sandbox": 2, "pkg/rpc": 2, "pkg/pfrest": 2, "pkg/openapi": 2, "pkg/catalog": 2, "pkg/artifact": 2,
 
