@@ -1,0 +1,163 @@
+// Package sd owns what systemd and a daemon say to each other: the notify
+// socket (READY, STOPPING, STATUS, WATCHDOG), the sockets handed over by name
+// (LISTEN_FDS), and the directories named in the environment.
+//
+// Only pkg/daemon and the programs under cmd import it. It is, with pkg/conf,
+// the only place that reads the environment. It never speaks any other
+// protocol, never opens a socket after Open, and never passes a variable on.
+//
+// The attacks it stops. A descriptor that is not the listening Unix socket it
+// is said to be (a connected socket, a TCP socket, an abstract name that file
+// modes do not protect) is refused before anything accepts on it. The notify
+// socket is connected once, at the start, so that a sandbox may refuse
+// connect(2) for the rest of the process's life. A text put into STATUS cannot
+// add an assignment of its own. The variables are removed once read: no later
+// part of the process can be led to take the same descriptors twice.
+package sd
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"pfsensemcp/pkg/errs"
+)
+
+// writeWait bounds one notification. systemd reads its socket at once; when it
+// does not, a daemon that serves is worth more than one that waits to say so.
+const writeWait = 2 * time.Second
+
+// maxStatus bounds a status text in bytes; `systemctl status` shows one line.
+const maxStatus = 200
+
+// Notifier is the connection to systemd's notify socket. A nil *Notifier, which
+// Open returns when there is no systemd, takes every call and does nothing.
+type Notifier struct {
+	conn     *net.UnixConn
+	watchdog time.Duration
+}
+
+// Open reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, removes them from
+// the environment and connects. Without NOTIFY_SOCKET it returns nil, nil. A
+// socket that is named but cannot be reached is an error: the unit would be
+// killed at its start time-out with no word of why.
+func Open() (*Notifier, error) {
+	path := take("NOTIFY_SOCKET")
+	usec, pid := take("WATCHDOG_USEC"), take("WATCHDOG_PID")
+	if path == "" {
+		return nil, nil
+	}
+	if path[0] != '/' && path[0] != '@' {
+		return nil, errs.New(errs.Invalid, "NOTIFY_SOCKET is neither an absolute path nor an abstract name").
+			WithNext("start the daemon from its unit, or unset NOTIFY_SOCKET")
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return nil, errs.Wrap(err, errs.Unavailable, "the notify socket of NOTIFY_SOCKET cannot be reached").
+			WithNext("start the daemon from its unit, or unset NOTIFY_SOCKET")
+	}
+	n := &Notifier{conn: conn}
+	if usec != "" && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
+		us, err := strconv.ParseInt(usec, 10, 64)
+		if err != nil || us <= 0 || us > int64(24*time.Hour/time.Microsecond) {
+			_ = conn.Close()
+			return nil, errs.New(errs.Invalid, "WATCHDOG_USEC is not a number of microseconds between 1 and a day")
+		}
+		n.watchdog = time.Duration(us) * time.Microsecond
+	}
+	return n, nil
+}
+
+// Ready says that the daemon serves, with a status line.
+func (n *Notifier) Ready(status string) error { return n.send("READY=1\nSTATUS=" + line(status)) }
+
+// Stopping says that the daemon ends by its own will.
+func (n *Notifier) Stopping() error { return n.send("STOPPING=1\nSTATUS=stopping") }
+
+// Status replaces the status line: at most 200 bytes, control characters
+// become blanks.
+func (n *Notifier) Status(status string) error { return n.send("STATUS=" + line(status)) }
+
+// Watchdog says that the daemon is alive. Call it at least every WatchdogEvery.
+func (n *Notifier) Watchdog() error { return n.send("WATCHDOG=1") }
+
+// WatchdogEvery returns how often Watchdog must be called: half of the time
+// after which systemd kills, as sd_watchdog_enabled(3) advises. 0 means never.
+func (n *Notifier) WatchdogEvery() time.Duration {
+	if n == nil {
+		return 0
+	}
+	return n.watchdog / 2
+}
+
+func (n *Notifier) send(msg string) error {
+	if n == nil {
+		return nil
+	}
+	if err := n.conn.SetWriteDeadline(time.Now().Add(writeWait)); err != nil {
+		return errs.Wrap(err, errs.Unavailable, "the notify socket is closed")
+	}
+	if _, err := n.conn.Write([]byte(msg)); err != nil {
+		return errs.Wrap(err, errs.Unavailable, "systemd did not take a notification")
+	}
+	return nil
+}
+
+// line makes a text fit for one assignment: a line break in it would begin
+// another one.
+func line(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > maxStatus {
+		s = strings.ToValidUTF8(s[:maxStatus], "")
+	}
+	return s
+}
+
+// CredentialsDirectory returns CREDENTIALS_DIRECTORY, "" when it is not set or
+// not an absolute path.
+func CredentialsDirectory() string { return directory("CREDENTIALS_DIRECTORY") }
+
+// RuntimeDirectory returns XDG_RUNTIME_DIR, "" when it is not set or not an
+// absolute path.
+func RuntimeDirectory() string { return directory("XDG_RUNTIME_DIR") }
+
+// Journal reports whether standard error goes to the journal: JOURNAL_STREAM
+// names the device and inode of the stream systemd connected, and they are
+// those of descriptor 2. A variable inherited by a shell inside a service, with
+// its output sent elsewhere, therefore says no.
+func Journal() bool {
+	v := os.Getenv("JOURNAL_STREAM")
+	if v == "" {
+		return false
+	}
+	var st syscall.Stat_t
+	if err := syscall.Fstat(2, &st); err != nil {
+		return false
+	}
+	return v == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}
+
+func directory(name string) string {
+	if d := os.Getenv(name); filepath.IsAbs(d) {
+		return filepath.Clean(d)
+	}
+	return ""
+}
+
+// take reads a variable and removes it. It is meant for us alone: a program
+// started from here later must not believe it was meant too.
+func take(name string) string {
+	v := os.Getenv(name)
+	_ = os.Unsetenv(name) // fails only for a name with '=' or NUL in it
+	return v
+}
