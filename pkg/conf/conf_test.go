@@ -161,7 +161,7 @@ func TestKeysAreMatchedByCaseAndOnce(t *testing.T) {
 	for doc, want := range map[string]string{
 		good + "Tls_Mode = 'auto'":                       "F:3: Tls_Mode: is no setting; it is written tls_mode",
 		good + "tls_mode = 'strict'\nTLS_MODE = 'auto'":  "F:4: TLS_MODE: is no setting; it is written tls_mode",
-		good + "'anchor.backend' = 'tpm'":                "F:3: \"\\\"anchor.backend\\\"\": is no setting",
+		good + "'anchor.backend' = 'tpm'":                "F:3: \"anchor.backend\": is no setting",
 		good + "[Anchor]\nbackend = 'tpm'":               "F:3: Anchor: is no setting; it is written anchor",
 		good + "[anchor]\nbackend='tpm'\n[anchor]\n":     "F:5: is not valid TOML",
 		good + "tls_mode = 'auto'\ntls_mode = 'strict'":  "F:4: is not valid TOML",

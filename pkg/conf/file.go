@@ -128,7 +128,7 @@ func (s *source) table(t map[string]any, prefix string) {
 		// A quoted key may hold dots and so look like a key of a table.
 		if strings.Contains(key, ".") {
 			isTable, f = false, nil
-			x.Setting = quoteName(prefix + strconv.Quote(key))
+			x.Setting = quoteName(prefix) + strconv.QuoteToASCII(key[:min(len(key), maxName)])
 		}
 		switch sub, ok := val.(map[string]any); {
 		case isTable && ok:
