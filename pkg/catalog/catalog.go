@@ -42,13 +42,15 @@ type Mark uint16
 
 // The marks.
 const (
-	FreeText    Mark = 1 << iota // text written by outsiders or administrators
-	MayEmbed                     // free text in which people put secrets: the scrubber's strict rules
-	Address                      // IP address, network, or host with port: compared as such by where
-	TrimEnd                      // the appliance leaves stray line ends on it
-	RequestTime                  // the time of the request when the appliance has none stored: null unless Companion is set
-	Volatile                     // counters and ages that change between two reads of an unchanged row
-	Key                          // names the row; a row without it is unusable
+	FreeText      Mark = 1 << iota // text written by outsiders or administrators
+	MayEmbed                       // free text in which people put secrets: the scrubber's strict rules
+	Address                        // IP address, network, or host with port: compared as such by where
+	TrimEnd                        // the appliance leaves stray line ends on it
+	RequestTime                    // the time of the request when the appliance has none stored: null unless Companion is set
+	Volatile                       // counters and ages that change between two reads of an unchanged row
+	Key                            // names the row; a row without it is unusable
+	InterfaceName                  // an interface, named as represent_interfaces_as says: descr, id or real name
+	Derived                        // not in the appliance's answer: read out of another field of the row by us
 )
 
 // Field is one field of a model, in the order it is shown.

@@ -1,0 +1,147 @@
+package catalog
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"pfsensemcp/pkg/errs"
+)
+
+// maxEntry is the longest entry of a list that is looked at: no name of ours is
+// half as long, and the search for the nearest name costs its square.
+const maxEntry = 128
+
+// SplitList splits a comma list as allow-lists and toolsets are written: blanks
+// around an entry are dropped, and an empty text is an empty list, which is not
+// the same as no list (nil).
+func SplitList(s string) []string {
+	if strings.TrimSpace(s) == "" {
+		return []string{}
+	}
+	out := strings.Split(s, ",")
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
+	}
+	return out
+}
+
+// Select returns the rows that a server with these settings offers, in the
+// order of the table.
+//
+// allow nil leaves the profile as it is, an empty list removes every tool, and
+// otherwise only the named rows stay; it may also name the guidance tools and
+// the write tool, which are no rows (see Permits). An empty list of toolsets
+// means all. The error names every fault at once, one a line, each an
+// *errs.Error of the class configuration; entries are named by position, never
+// quoted, as a list can hold anything that was pasted into it.
+func Select(profile string, allow, toolsets []string) ([]*Tool, error) {
+	var faults []error
+	if !slices.Contains(Profiles(), profile) {
+		faults = append(faults, refuse("profile is none of "+strings.Join(Profiles(), ", ")))
+	}
+	faults = append(faults, checkList("allowed tools", "tool of this server", allow, KnownTools())...)
+	faults = append(faults, checkList("toolsets", "toolset", toolsets, Toolsets())...)
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	granted := Grants(profile)
+	if len(toolsets) == 0 {
+		toolsets = []string{SetAll}
+	}
+	return slices.DeleteFunc(Tools(), func(t *Tool) bool {
+		return !slices.Contains(granted, t.Capability) || !Permits(allow, t.Name) || !inSets(t, toolsets)
+	}), nil
+}
+
+// Permits reports whether an allow-list lets a tool through: a nil list does.
+func Permits(allow []string, name string) bool {
+	return allow == nil || slices.Contains(allow, name)
+}
+
+// KnownTools returns every name an allow-list may hold: the rows, the guidance
+// tools and the write tool.
+func KnownTools() []string {
+	out := append(GuidanceTools(), WriteTool)
+	for _, t := range Tools() {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func inSets(t *Tool, sets []string) bool {
+	return t.Name == InfoTool || slices.ContainsFunc(sets, func(set string) bool {
+		switch set {
+		case SetAll:
+			return t.Toolset != SetExtended
+		case SetCore:
+			return t.Core
+		default:
+			return t.Toolset == set
+		}
+	})
+}
+
+// checkList refuses what is not in the closed set known. Patterns get their own
+// text: somebody who writes pfsense_get_* expects it to work.
+func checkList(list, what string, entries, known []string) []error {
+	var faults []error
+	fault := func(i int, text string) {
+		faults = append(faults, refuse(errs.Newf(errs.Invalid, "%s: entry %d %s", list, i+1, text).Msg))
+	}
+	for i, e := range entries {
+		switch {
+		case e == "":
+			fault(i, "is empty")
+		case strings.ContainsAny(e, "*?[]"):
+			fault(i, "holds a pattern: names are matched exactly, none of * ? [ ] is allowed")
+		case strings.ContainsFunc(e, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }):
+			fault(i, "holds a control character")
+		case len(e) > maxEntry:
+			fault(i, "is too long to be a "+what)
+		case !slices.Contains(known, e):
+			fault(i, "is no "+what+"; nearest is "+Nearest(e, known))
+		}
+	}
+	return faults
+}
+
+func refuse(msg string) error {
+	return errs.New(errs.Invalid, msg).WithClass("configuration")
+}
+
+// Nearest returns the known name with the least edit distance to s, the first
+// of equals; "" when there are none. Only the first 128 bytes of s count.
+func Nearest(s string, known []string) string {
+	if len(s) > maxEntry {
+		s = s[:maxEntry]
+	}
+	best, least := "", -1
+	for _, k := range known {
+		if d := distance(s, k); least < 0 || d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is the number of bytes to insert, delete or replace to turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
