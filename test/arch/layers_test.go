@@ -12,18 +12,25 @@ import (
 var levels = map[string]int{
 	"pkg/errs": 0,
 
-	"pkg/conf": 1, "pkg/jsonline": 1, "pkg/logging": 1, "pkg/sd": 1, "pkg/secretfile": 1, "pkg/textsafe": 1, "pkg/canon": 1,
+	// L0: the ground floor.
+	"pkg/conf": 10, "pkg/jsonline": 10, "pkg/logging": 10, "pkg/metrics": 10, "pkg/sd": 10,
+	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10,
 
-	"pkg/sandbox": 2, "pkg/rpc": 2, "pkg/pfrest": 2, "pkg/openapi": 2, "pkg/catalog": 2, "pkg/artifact": 2,
+	// L1.
+	"pkg/pfrest/internal/fair": 15, "pkg/pfrest/internal/tlsdial": 15,
+	"pkg/sandbox": 20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 
-	"pkg/daemon": 3, "pkg/readtool": 3, "pkg/guidance": 3, "pkg/docfetch": 3, "pkg/apidocs": 3,
+	// L2.
+	"pkg/readtool/internal/filterlog": 24, "pkg/readtool/internal/row": 25, "pkg/readtool/internal/where": 26,
+	"pkg/daemon": 30, "pkg/readtool": 30, "pkg/guidance": 30, "pkg/docfetch": 30, "pkg/apidocs": 30,
 
-	"pkg/executor/internal/store": 4, "pkg/executor/internal/anchor": 4,
-	"pkg/executor/internal/exchange": 4, "pkg/executor/internal/alias": 4,
-	"pkg/executor/internal/gate": 5,
-
-	"pkg/mcpserver": 6, "pkg/shim": 6, "pkg/executor": 6, "pkg/opctl": 7, "pkg/install": 6,
-	"pkg/supervise": 6, "pkg/signer": 6, "pkg/witness": 6,
+	// L3.
+	"pkg/executor/internal/store": 34, "pkg/executor/internal/anchor": 34,
+	"pkg/executor/internal/exchange": 34, "pkg/executor/internal/alias": 34,
+	"pkg/executor/internal/gate": 35,
+	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
+	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
+	"pkg/opctl": 41, // the operator's face of supervise and install
 }
 
 // level returns a package's level: generated protocol code is below everything,
