@@ -106,11 +106,11 @@ func scan(line []byte) (m Message, version string, idRaw jsontext.Value, err err
 		// valid after the next read.
 		switch name {
 		case "jsonrpc":
-			version = text(val)
+			version = Text(val)
 		case "id":
 			idRaw = val
 		case "method":
-			if m.Method = text(val); m.Method == "" {
+			if m.Method = Text(val); m.Method == "" {
 				m.Method = "\x00" // present and unusable: no method has this name
 			}
 		case "params":
@@ -132,8 +132,8 @@ func scan(line []byte) (m Message, version string, idRaw jsontext.Value, err err
 	return m, version, idRaw, nil
 }
 
-// text returns the value of a JSON string, "" for anything else.
-func text(v jsontext.Value) string {
+// Text returns the value of a JSON string, "" for anything else.
+func Text(v jsontext.Value) string {
 	s, err := unquote(v)
 	if err != nil {
 		return ""
@@ -233,4 +233,28 @@ func Split(line []byte) (members []jsontext.Value, ok bool, err error) {
 		return nil, true, &Fault{Code: CodeInvalidRequest, Text: "the batch is empty"}
 	}
 	return members, true, nil
+}
+
+// Member returns the value of the first member called name of a JSON object,
+// pointing into it; false when there is none or obj is no object.
+func Member(obj jsontext.Value, name string) (jsontext.Value, bool) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(obj))
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return nil, false
+	}
+	for dec.PeekKind() == '"' {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		found := tok.String() == name
+		val, err := dec.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		if found {
+			return val, true
+		}
+	}
+	return nil, false
 }

@@ -1,0 +1,238 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"pfsensemcp/pkg/jsonline"
+)
+
+// Times of the connection. The back-off ends at 2 s: a restarted mcpd is joined
+// before anybody notices, and a missing one costs nothing.
+const (
+	dialTimeout  = 5 * time.Second
+	joinTimeout  = 10 * time.Second // for the replayed handshake
+	writeTimeout = 10 * time.Second
+	firstWait    = 50 * time.Millisecond
+	longestWait  = 2 * time.Second
+)
+
+// link is one connection to mcpd.
+type link struct {
+	conn net.Conn
+	in   *jsonline.Reader
+	path string
+
+	mu  sync.Mutex
+	buf []byte
+
+	refusal refusal // "" unless mcpd refused the session
+	useful  bool    // something other than a refusal arrived
+}
+
+// send writes one line; false when mcpd cannot have got all of it.
+func (l *link) send(line []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf = append(append(l.buf[:0], line...), '\n')
+	if err := l.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return false
+	}
+	n, _ := l.conn.Write(l.buf)
+	whole := n == len(l.buf)
+	if cap(l.buf) > jsonline.BigLine {
+		l.buf = nil
+	}
+	return whole
+}
+
+func (l *link) close() { _ = l.conn.Close() }
+
+// connect keeps a connection to mcpd while one is wanted, until ctx ends.
+func (s *Shim) connect(ctx context.Context) {
+	var wait time.Duration
+	for ctx.Err() == nil {
+		if !s.wanted() {
+			select {
+			case <-ctx.Done():
+			case <-s.kick:
+			}
+			continue
+		}
+		l, err := s.open(ctx)
+		joined := err == nil
+		if joined {
+			err = s.serve(ctx, l)
+			if l.useful {
+				wait = 0
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		s.lost(err, joined && l.useful)
+		wait = min(max(2*wait, firstWait), longestWait)
+		// Jitter: a host's ten shims must not come back as one.
+		timer := time.NewTimer(wait/2 + rand.N(wait))
+		select {
+		case <-ctx.Done():
+		case <-s.kick:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// wanted says whether a connection has a use: something waits, or a handshake
+// must be renewed so that the next request finds a session. mcpd ends a session
+// that stays silent, so none is opened for nothing.
+func (s *Shim) wanted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue) > 0 || s.hello.answered && !s.ended
+}
+
+// open finds mcpd and renews the handshake.
+func (s *Shim) open(ctx context.Context) (*link, error) {
+	conn, path, err := dialAny(ctx, s.cfg.Sockets, s.cfg.Dial)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{conn: conn, path: path, in: jsonline.NewReader(conn)}
+	l.in.Whole = true
+	stop := context.AfterFunc(ctx, l.close)
+	defer stop()
+	s.mu.Lock()
+	hello := s.hello
+	s.mu.Unlock()
+	if !hello.answered {
+		return l, nil
+	}
+	if err := l.join(hello); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// refusal is mcpd's own reason for not taking a session.
+type refusal string
+
+func (r refusal) Error() string { return "mcpd refused the session: " + string(r) }
+
+var (
+	errJoin    = errors.New("mcpd did not take the session up again")
+	errVersion = errors.New("mcpd now speaks another protocol version; restart the MCP client")
+)
+
+// join repeats the client's handshake under an id of our own and keeps the
+// answer: the client has had it already.
+func (l *link) join(hello handshake) error {
+	if err := l.conn.SetReadDeadline(time.Now().Add(joinTimeout)); err != nil {
+		return errJoin
+	}
+	id := jsonline.TextID("pfsense-mcp-shim")
+	req := jsonline.AppendRequest(nil, id, methodInitialize, hello.params)
+	if !l.send(req[:len(req)-1]) {
+		return errJoin
+	}
+	for {
+		line, err := l.in.Next()
+		if err != nil {
+			if l.refusal != "" {
+				return l.refusal
+			}
+			return errJoin
+		}
+		m, err := jsonline.Parse(line)
+		if err != nil {
+			return errJoin
+		}
+		if l.noteRefusal(m) || m.Kind != jsonline.Response || m.ID.Key() != id.Key() {
+			continue
+		}
+		if m.Error != nil {
+			return errJoin
+		}
+		if versionOf(m) != hello.version {
+			return errVersion
+		}
+		break
+	}
+	if hello.notified && !l.send([]byte(initializedLine)) {
+		return errJoin
+	}
+	l.useful = true
+	if err := l.conn.SetReadDeadline(time.Time{}); err != nil {
+		return errJoin
+	}
+	return nil
+}
+
+// noteRefusal keeps mcpd's reason for not taking the session: an error to
+// nobody that says so in its data.
+func (l *link) noteRefusal(m jsonline.Message) bool {
+	if m.Kind != jsonline.Response || !m.ID.IsZero() || m.Error == nil {
+		return false
+	}
+	data, ok := jsonline.Member(m.Error, "data")
+	if !ok {
+		return false
+	}
+	if v, ok := jsonline.Member(data, "session"); !ok || string(v) != `"refused"` {
+		return false
+	}
+	if v, ok := jsonline.Member(m.Error, "message"); ok {
+		l.refusal = refusal(jsonline.Text(v))
+	}
+	return true
+}
+
+// dialAny tries the sockets in order and explains the failure that is closest
+// to a success.
+func dialAny(ctx context.Context, paths []string, dial func(context.Context, string) (net.Conn, error)) (net.Conn, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	best, bestRank := "there is no socket to try", -1
+	for _, p := range paths {
+		conn, err := dial(ctx, p)
+		if err == nil {
+			return conn, p, nil
+		}
+		if text, rank := explain(p, err); rank > bestRank {
+			best, bestRank = text, rank
+		}
+	}
+	if bestRank == 0 && len(paths) > 1 {
+		best = "no mcpd at " + strings.Join(paths, " or ") + "; start it with `systemctl start pfsense-mcp.target` or `mcpctl run`"
+	}
+	return nil, "", errors.New(best)
+}
+
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", path)
+}
+
+// explain turns a failed dial into what to do; a higher rank is closer to a
+// success.
+func explain(path string, err error) (string, int) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "no mcpd at " + path + "; start it with `systemctl start pfsense-mcp.target` or `mcpctl run`", 0
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nobody listens at " + path + "; see `systemctl status pfsense-mcpd`", 1
+	case errors.Is(err, fs.ErrPermission):
+		return "this user may not open " + path + "; add it to the group pfsense-mcp and log in again", 2
+	case errors.Is(err, context.DeadlineExceeded):
+		return "mcpd at " + path + " does not answer", 3
+	}
+	return "mcpd at " + path + " cannot be reached", 1
+}
