@@ -100,7 +100,7 @@ var dhcpServer = &Model{
 		{Name: "disablepingcheck", Kind: Boolean},
 		{Name: "dhcpleaseinlocaltime", Kind: Boolean},
 		{Name: "statsgraph", Kind: Boolean},
-		{Name: "denyunknown", Values: []string{"enabled", "class"}, Desc: "null = any client; enabled = clients mapped on any interface; class = on this one"},
+		{Name: "denyunknown", Values: []string{"enabled", "class"}, Desc: "null = any client; enabled = mapped on any interface; class = on this one"},
 		{Name: "pool", Kind: Object, List: true, Model: dhcpServerAddressPool},
 		{Name: "numberoptions", Kind: Object, List: true, Model: dhcpServerCustomOption},
 		{Name: "staticmap", Kind: Object, List: true, Model: dhcpStaticMapping},

@@ -204,7 +204,7 @@ var authServer = &Model{
 		{Name: "radius_nasip_attribute", Mark: InterfaceName},
 	},
 	Excluded: []Exclusion{
-		{Field: "ldap_bindpw", Secret: true, Why: "password, shown upstream when the exposure setting is on"},
-		{Field: "radius_secret", Secret: true, Why: "pre-shared key, shown upstream when the exposure setting is on"},
+		{Field: "ldap_bindpw", Secret: true, Why: "password of the bind account, shown upstream when the exposure setting is on"},
+		{Field: "radius_secret", Secret: true, Why: "shared secret of the RADIUS server, shown upstream when the exposure setting is on"},
 	},
 }

@@ -5,8 +5,8 @@ var diagnosticsTable = &Model{
 	Upstream: "Table",
 	Fields: []Field{
 		{Name: "id", Mark: Key},
-		{Name: "entries", List: true, Gate: Network, Mark: Address | Volatile, Desc: "addresses and networks in the pf table now"},
 		{Name: "name", Mark: Key},
+		{Name: "entries", List: true, Gate: Network, Mark: Address | Volatile, Desc: "addresses and networks in the pf table now"},
 	},
 }
 
@@ -416,6 +416,6 @@ var firewallVirtualIp = &Model{
 		{Name: "carp_peer", Gate: Network, Mark: Address},
 	},
 	Excluded: []Exclusion{
-		{Field: "password", Secret: true, Why: "pre-shared key, shown upstream when the exposure setting is on"},
+		{Field: "password", Secret: true, Why: "CARP password, shown upstream when the exposure setting is on"},
 	},
 }

@@ -85,7 +85,7 @@ var routingGatewayGroupPriority = &Model{
 		{Name: "parent_id", Kind: Integer},
 		{Name: "gateway", Gate: Naming},
 		{Name: "tier", Kind: Integer, Desc: "lower is preferred; equal tiers share load"},
-		{Name: "virtual_ip", Gate: Network},
+		{Name: "virtual_ip", Gate: Network, Desc: "address = the interface's own"},
 	},
 }
 

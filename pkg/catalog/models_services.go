@@ -102,7 +102,7 @@ var ntpSettings = &Model{
 		{Name: "serverauthalgo", Values: []string{"md5", "sha1", "sha256"}},
 	},
 	Excluded: []Exclusion{
-		{Field: "serverauthkey", Secret: true, Why: "pre-shared key, shown upstream when the exposure setting is on"},
+		{Field: "serverauthkey", Secret: true, Why: "NTP authentication key, shown upstream when the exposure setting is on"},
 	},
 }
 

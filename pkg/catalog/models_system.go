@@ -156,7 +156,7 @@ var certificateRevocationListRevokedCertificate = &Model{
 		{Field: "descr", Why: "accepted on a write only"},
 		{Field: "type", Why: "accepted on a write only"},
 		{Field: "crt", Why: "accepted on a write only"},
-		{Field: "prv", Secret: true, Why: "accepted on a write only"},
+		{Field: "prv", Secret: true, Why: "private key, accepted on a write only"},
 	},
 }
 
@@ -204,7 +204,7 @@ var systemHaSync = &Model{
 		{Name: "synchronizedhcrelay6", Kind: Boolean},
 	},
 	Excluded: []Exclusion{
-		{Field: "password", Secret: true, Why: "password for the peer"},
+		{Field: "password", Secret: true, Why: "password of the peer, hidden upstream even with the exposure setting on"},
 	},
 }
 
@@ -393,7 +393,7 @@ var pfSenseUser = &Model{
 		{Name: "scope"},
 		{Name: "priv", List: true},
 		{Name: "disabled", Kind: Boolean},
-		{Name: "descr", Gate: Personal},
+		{Name: "descr", Mark: FreeText, Desc: "full name"},
 		{Name: "expires", Desc: "date; null = never"},
 		{Name: "cert", List: true, Desc: "refids of certificates"},
 		{Name: "authorizedkeys", Gate: Personal, Desc: "SSH public keys, base64"},
