@@ -17,6 +17,8 @@ var levels = map[string]int{
 	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10,
 
 	// L1.
+	"pkg/rpc/internal/sock": 15, "pkg/rpc/internal/admit": 15, "pkg/rpc/internal/codec": 15, "pkg/rpc/internal/node": 15,
+	"pkg/rpc/rpctest":          21, // for tests
 	"pkg/pfrest/internal/fair": 15, "pkg/pfrest/internal/tlsdial": 15,
 	"pkg/sandbox": 20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 
@@ -25,7 +27,8 @@ var levels = map[string]int{
 	"pkg/daemon": 30, "pkg/readtool": 30, "pkg/guidance": 30, "pkg/docfetch": 30, "pkg/apidocs": 30,
 
 	// L3.
-	"pkg/executor/internal/store": 34, "pkg/executor/internal/anchor": 34,
+	"pkg/mcpserver/internal/session": 35,
+	"pkg/executor/internal/store":    34, "pkg/executor/internal/anchor": 34,
 	"pkg/executor/internal/exchange": 34, "pkg/executor/internal/alias": 34,
 	"pkg/executor/internal/gate": 35,
 	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
