@@ -260,7 +260,9 @@ func TestSettingsChangeWhatIsShown(t *testing.T) {
 func TestPackagesAppearAndGo(t *testing.T) {
 	s := Start(t, Options{})
 	c := client(t, s)
-	s.SetPackage("pfSense-pkg-WireGuard", false)
+	if err := s.SetPackage("pfSense-pkg-WireGuard", false); err != nil {
+		t.Fatal(err)
+	}
 	if r := do(t, c, s, "GET", "/api/v2/status/wireguard/peers", ""); r.status != 404 || r.id() != "MODEL_MISSING_REQUIRED_PACKAGE" {
 		t.Error(r.status, r.id())
 	}
@@ -270,7 +272,9 @@ func TestPackagesAppearAndGo(t *testing.T) {
 	if strings.Contains(do(t, c, s, "GET", "/api/v2/system/packages", "").body, "WireGuard") {
 		t.Error("the package is still listed")
 	}
-	s.SetPackage("pfSense-pkg-WireGuard", true)
+	if err := s.SetPackage("pfSense-pkg-WireGuard", true); err != nil {
+		t.Fatal(err)
+	}
 	if r := do(t, c, s, "GET", "/api/v2/status/wireguard/peers", ""); r.status != 200 {
 		t.Error(r.status)
 	}

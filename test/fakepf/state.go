@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"pfsensemcp/test/fakepf/data"
@@ -180,20 +181,24 @@ func (s *Server) SetSettings(v Settings) {
 
 // SetPackage installs or removes a package: its row in the package list and,
 // for WireGuard, whether its status can be read at all.
-func (s *Server) SetPackage(name string, installed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.packages[name] = installed
-	t := s.tables["Package"].with()
-	t.rows = slices.DeleteFunc(t.rows, func(r *row) bool { v, _ := r.object().Get("name"); return v == name })
-	if installed {
-		short := name[len("pfSense-pkg-"):]
-		full, err := s.set.Fill(t.model, php.Object{{Key: "name", Value: name}, {Key: "shortname", Value: short}, {Key: "descr", Value: short}, {Key: "installed_version", Value: "1.0"}, {Key: "latest_version", Value: "1.0"}})
-		if err == nil {
-			t.rows = append(t.rows, newRow(t.model, "", php.Append(nil, full)))
-		}
+func (s *Server) SetPackage(name string, installed bool) error {
+	short, ok := strings.CutPrefix(name, "pfSense-pkg-")
+	if !ok {
+		return fmt.Errorf("package names begin with pfSense-pkg-")
 	}
-	s.tables["Package"] = t
+	m := s.set.Models["Package"]
+	full, err := s.set.Fill(m, php.Object{{Key: "name", Value: name}, {Key: "shortname", Value: short}, {Key: "descr", Value: short}, {Key: "installed_version", Value: "1.0"}, {Key: "latest_version", Value: "1.0"}})
+	if err != nil {
+		return err
+	}
+	return s.change(m.Name, func(t *table) error {
+		s.packages[name] = installed
+		t.rows = slices.DeleteFunc(t.rows, func(r *row) bool { v, _ := r.object().Get("name"); return v == name })
+		if installed {
+			t.rows = append(t.rows, newRow(m, "", php.Append(nil, full)))
+		}
+		return nil
+	})
 }
 
 // Pending returns the subsystems with changes that no apply has taken up.
