@@ -2,6 +2,9 @@
 // profiles, privileges. It is data and checks of the data, nothing else: it
 // opens nothing, keeps no state and imports no package of ours but errs.
 //
+// Everything from L2 up may import it, and pfrest is built with its Endpoints.
+// The rows are shared and must not be changed by anybody who looks at them.
+//
 // Adding a READ tool is one row in one file. Everything that depends on a row
 // is derived from it and never written twice: registration, schemas,
 // annotations, argument checks, decoding, the disclosure gate, the privilege
@@ -109,7 +112,7 @@ type Tool struct {
 	Core       bool   // also in the toolset core
 	Capability string // FIREWALL_READ, …; each tool belongs to exactly one
 	Path       string // /api/v2/…; "" for pfsense_mcp_info, which asks no appliance
-	Package    string // the pfSense package it is bound to; "" for none
+	Package    string // the pfSense package it is bound to; "" for none. Rows that came are shown even when it is absent
 	List       bool   // list endpoint (rows) or object endpoint (object)
 	MaxLimit   int    // bound of limit, 100 or 500; 0 for objects
 	Kind       string // result kind
