@@ -16,13 +16,11 @@
 package sd
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"pfsensemcp/pkg/errs"
@@ -130,22 +128,6 @@ func CredentialsDirectory() string { return directory("CREDENTIALS_DIRECTORY") }
 // RuntimeDirectory returns XDG_RUNTIME_DIR, "" when it is not set or not an
 // absolute path.
 func RuntimeDirectory() string { return directory("XDG_RUNTIME_DIR") }
-
-// Journal reports whether standard error goes to the journal: JOURNAL_STREAM
-// names the device and inode of the stream systemd connected, and they are
-// those of descriptor 2. A variable inherited by a shell inside a service, with
-// its output sent elsewhere, therefore says no.
-func Journal() bool {
-	v := os.Getenv("JOURNAL_STREAM")
-	if v == "" {
-		return false
-	}
-	var st syscall.Stat_t
-	if err := syscall.Fstat(2, &st); err != nil {
-		return false
-	}
-	return v == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
-}
 
 func directory(name string) string {
 	if d := os.Getenv(name); filepath.IsAbs(d) {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -134,20 +133,6 @@ func TestOnlyAbsoluteDirectoriesAreTaken(t *testing.T) {
 		t.Setenv("XDG_RUNTIME_DIR", v)
 		if CredentialsDirectory() != want || RuntimeDirectory() != want {
 			t.Errorf("%q gives %q and %q", v, CredentialsDirectory(), RuntimeDirectory())
-		}
-	}
-}
-
-func TestTheJournalIsRecognisedByDeviceAndInode(t *testing.T) {
-	var st syscall.Stat_t
-	if err := syscall.Fstat(2, &st); err != nil {
-		t.Fatal(err)
-	}
-	is := strconv.FormatUint(uint64(st.Dev), 10) + ":" + strconv.FormatUint(st.Ino, 10)
-	for v, want := range map[string]bool{is: true, "0:1": false, "": false} {
-		t.Setenv("JOURNAL_STREAM", v)
-		if Journal() != want {
-			t.Errorf("JOURNAL_STREAM=%q gives %v", v, !want)
 		}
 	}
 }
