@@ -1,9 +1,6 @@
 package catalog
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 // unevenOnPurpose are fields whose gate differs from that of the fields of the
 // same name in other models, with the reason: the name is the same, the kind of
@@ -96,16 +93,4 @@ func TestSecretsLeftOutAreCountedInNestedModelsToo(t *testing.T) {
 			t.Errorf("%s leaves out %d secrets, want %d", name, got, want)
 		}
 	}
-}
-
-// gatedFields is used by the tests against the contract.
-func gatedFields(m *Model) []string {
-	var out []string
-	for _, f := range m.Fields {
-		if f.Gate != Shown {
-			out = append(out, f.Name)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
