@@ -1,9 +1,6 @@
 package catalog
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The toolsets. Each tool belongs to exactly one of the named areas; core and
 // all are views over them. Toolsets narrow a profile and grant nothing.
@@ -116,6 +113,3 @@ func (f *Field) UpName() string {
 	}
 	return f.Name
 }
-
-// ShortName returns a tool's name without the prefix that all share.
-func (t *Tool) ShortName() string { return strings.TrimPrefix(t.Name, "pfsense_get_") }
