@@ -13,8 +13,8 @@ type Filter func(stored, want any) bool
 // (field__name); a key without a name uses "exact".
 func Filters() map[string]Filter {
 	return map[string]Filter{
-		"exact":      Equal,
-		"except":     func(s, w any) bool { return !Equal(s, w) },
+		"exact":      exact,
+		"except":     func(s, w any) bool { return !exact(s, w) },
 		"contains":   contains,
 		"startswith": edge(strings.HasPrefix),
 		"endswith":   edge(strings.HasSuffix),
@@ -26,6 +26,14 @@ func Filters() map[string]Filter {
 		"regex":      regex,
 		"format":     format,
 	}
+}
+
+// exact is PHP's loose comparison, but for null, which finds null alone.
+func exact(stored, want any) bool {
+	if want == nil {
+		return stored == nil
+	}
+	return Equal(stored, want)
 }
 
 func contains(stored, want any) bool {

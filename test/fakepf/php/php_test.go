@@ -79,6 +79,7 @@ func TestFiltersOnOddValues(t *testing.T) {
 		{"contains", nil, "none", false}, {"contains", nil, "", true},
 		{"contains", "x1y", true, true}, {"contains", "abc", nil, true},
 		{"exact", list, "lan", false}, {"except", list, "lan", true},
+		{"exact", "", nil, false}, {"exact", nil, nil, true}, {"exact", false, nil, false},
 		{"in", "host", []any{"host", "port"}, true}, {"gt", "Web", int64(5), false}, {"gt", int64(7), int64(5), true},
 		{"regex", "Blocked", "/^B/", true}, {"regex", "Blocked", "^B.*", false}, {"regex", "x", "[", false}, {"regex", "x", "/[/", false},
 		{"format", "10.0.0.1", "ipv4", true}, {"format", list, "ipv4", false},
