@@ -128,11 +128,11 @@ func (s *Slots) SetLimit(limit int) {
 	s.grant()
 }
 
-// Counts returns how many slots are in use and how many tickets wait.
-func (s *Slots) Counts() (inUse, waiting int) {
+// Counts returns how many slots are in use, how many tickets wait, and the limit.
+func (s *Slots) Counts() (inUse, waiting, limit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inUse, s.waiting
+	return s.inUse, s.waiting, s.limit
 }
 
 func (s *Slots) tick() uint64 { s.turn++; return s.turn }

@@ -164,8 +164,11 @@ func readCAs(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// classTLS is the class of everything that this package refuses.
-const classTLS = "tls"
+// The classes of what goes wrong here; refused settings are of class tls.
+const (
+	classTLS        = "tls"
+	classConnection = "connection"
+)
 
 func invalid(msg, next string) error {
 	return errs.New(errs.Invalid, msg).WithClass(classTLS).WithNext(next)
