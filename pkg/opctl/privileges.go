@@ -1,0 +1,46 @@
+package opctl
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pfsensemcp/pkg/catalog"
+	"pfsensemcp/pkg/errs"
+)
+
+// privileges is `mcpctl privileges`: what to grant the READ user, from the
+// same table that registers the tools.
+func privileges(_ context.Context, e Env, fs *flag.FlagSet, args []string) error {
+	profile := fs.String("profile", catalog.ProfileAuditor, "the profile `P`: "+strings.Join(catalog.Profiles(), ", "))
+	sets := fs.String("toolsets", "", "comma list of toolsets, as PFSENSE_TOOLSETS (default all)")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if !slices.Contains(catalog.Profiles(), *profile) {
+		return errs.Newf(errs.Invalid, "there is no profile %q", *profile).
+			WithNext("use one of " + strings.Join(catalog.Profiles(), ", "))
+	}
+	tools, err := catalog.Select(*profile, nil, catalog.SplitList(*sets))
+	if err != nil {
+		return err
+	}
+	for _, p := range needed(tools) {
+		fmt.Fprintln(e.Out, p)
+	}
+	return nil
+}
+
+// needed returns the privileges that the tools need, sorted, each once.
+func needed(tools []*catalog.Tool) []string {
+	var all []string
+	for _, t := range tools {
+		if t.Path != "" {
+			all = append(all, catalog.Privilege(t))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,46 @@
+package opctl
+
+import (
+	"context"
+	"flag"
+	"strings"
+
+	"pfsensemcp/pkg/supervise"
+)
+
+// runSuite is `mcpctl run`.
+func runSuite(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
+	demo := fs.Bool("demo", false, "run the pretend appliance too, and a scripted conversation")
+	once := fs.Bool("once", false, "with --demo: end after the conversation")
+	dir := fs.String("dir", "", "run in `DIR` (absolute, yours, mode 700) instead of the runtime directory")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	bin, err := supervise.Programs()
+	if err != nil {
+		return err
+	}
+	return supervise.Run(ctx, supervise.Options{
+		Dir:        *dir,
+		RuntimeDir: e.RuntimeDir,
+		Fresh:      *demo && *dir == "",
+		BinDir:     bin,
+		Demo:       *demo,
+		Once:       *once && *demo,
+		Env:        pfsenseSettings(e.Environ),
+		Out:        e.Out,
+		Err:        e.Err,
+	})
+}
+
+// pfsenseSettings keeps the caller's PFSENSE_* settings: nothing else of the
+// environment reaches a daemon.
+func pfsenseSettings(environ []string) []string {
+	var kept []string
+	for _, kv := range environ {
+		if strings.HasPrefix(kv, "PFSENSE_") && !strings.HasPrefix(kv, "PFSENSE_SOCKET_DIR=") {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,273 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pfsensemcp/pkg/errs"
+)
+
+// readyWithin bounds how long the suite may take to come up. It is normally up
+// in under a second; the bound is for a busy machine.
+const readyWithin = 30 * time.Second
+
+// Options says what to run.
+type Options struct {
+	Dir        string    // absolute; "" for the user's runtime directory, or a fresh private one
+	RuntimeDir string    // $XDG_RUNTIME_DIR, or ""
+	Fresh      bool      // always a new private directory, removed at the end
+	BinDir     string    // where the programs are
+	Demo       bool      // the pretend appliance, and the conversation
+	Once       bool      // end after the conversation
+	Env        []string  // the caller's PFSENSE_* settings, for mcpd alone
+	Out        io.Writer // the ready line and the conversation
+	Err        io.Writer // progress
+}
+
+// Run starts the suite, waits until every daemon is healthy, prints
+// `ready socket=PATH` on Out, and ends everything when ctx is done or, with
+// Once, when the conversation is over. An error of a step of the conversation
+// is returned.
+func Run(ctx context.Context, o Options) (err error) {
+	begun := time.Now()
+	l, err := prepare(o.Dir, o.RuntimeDir, o.Fresh)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.remove()) }()
+	lock, err := l.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+
+	s := &suite{Options: o, layout: l}
+	defer s.stop()
+	s.say("running in " + l.root)
+	if o.Demo {
+		if err := s.startAppliance(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.startDaemons(ctx); err != nil {
+		return err
+	}
+	s.say("the suite is up after " + since(begun))
+	fmt.Fprintf(o.Out, "ready socket=%s\n", l.socket("mcp"))
+	if o.Demo {
+		if err := s.converse(ctx); err != nil || o.Once {
+			return err
+		}
+		s.printClientSettings()
+	}
+	<-ctx.Done()
+	s.say("stopping")
+	return nil
+}
+
+// suite is one running suite.
+type suite struct {
+	Options
+	layout layout
+
+	sayMu     sync.Mutex
+	appliance applianceSettings
+	running   []*process
+	keeping   sync.WaitGroup
+	cancel    context.CancelFunc
+}
+
+// applianceSettings is what mcpd needs to reach the pretend appliance.
+type applianceSettings struct{ url, ca, key string }
+
+// say prints one line of progress.
+func (s *suite) say(line string) {
+	s.sayMu.Lock()
+	defer s.sayMu.Unlock()
+	fmt.Fprintln(s.Err, "mcpctl run: "+line)
+}
+
+// startAppliance starts the pretend appliance and waits until it listens.
+func (s *suite) startAppliance(ctx context.Context) error {
+	path, err := findProgram(s.BinDir, "fakepf")
+	if err != nil {
+		return err
+	}
+	key := filepath.Join(s.layout.root, "etc", "read-key")
+	rl := newReadyLine()
+	var stderr tail
+	p := &process{
+		name: "fakepf", path: path,
+		args: []string{"--listen", "127.0.0.1:0", "--cert-dir", filepath.Join(s.layout.root, "etc"), "--key-file", key},
+		env:  []string{},
+	}
+	if err := p.start(rl, &stderr); err != nil {
+		return err
+	}
+	s.running = append(s.running, p)
+	t := time.NewTimer(readyWithin)
+	defer t.Stop()
+	select {
+	case v := <-rl.line:
+		s.appliance = applianceSettings{url: v["url"], ca: v["ca"], key: key}
+		s.say("pretend appliance at " + v["url"])
+		return nil
+	case <-p.ended():
+		return notStarted(p, &stderr)
+	case <-t.C:
+		return errs.New(errs.Expired, "the pretend appliance did not come up").WithNext("try again on a less busy machine")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// startDaemons starts the four daemons side by side and waits until all are
+// healthy. From then on each is started again when it ends.
+func (s *suite) startDaemons(ctx context.Context) error {
+	ctx, s.cancel = context.WithCancel(ctx)
+	begun := time.Now()
+	type started struct {
+		p      *process
+		stderr *tail
+	}
+	var all []started
+	for _, d := range daemons {
+		p, err := s.daemon(d)
+		if err != nil {
+			return err
+		}
+		stderr := &tail{}
+		if err := p.start(nil, stderr); err != nil {
+			return err
+		}
+		s.running = append(s.running, p)
+		all = append(all, started{p, stderr})
+	}
+	wctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	for i, d := range daemons {
+		if err := s.waitHealthy(wctx, d, all[i].p, all[i].stderr); err != nil {
+			return err
+		}
+		s.say(d.name + " is healthy after " + since(begun))
+	}
+	for _, a := range all {
+		s.keeping.Go(func() { a.p.keep(ctx, s.say, a.stderr) })
+	}
+	return nil
+}
+
+// stop ends everything that was started, the front first.
+func (s *suite) stop() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.keeping.Wait()
+	var wg sync.WaitGroup
+	for _, p := range s.running {
+		wg.Go(p.stop)
+	}
+	wg.Wait()
+}
+
+// notStarted is the error for a program that ended before it was ready. The
+// text is the program's own message to a person, which holds no secret.
+func notStarted(p *process, stderr *tail) error {
+	msg := p.name + " did not start (" + p.how() + ")"
+	if said := stderr.String(); said != "" {
+		msg += ":\n" + said
+	}
+	return errs.New(errs.Unavailable, msg).WithNext("correct what it names and try again")
+}
+
+// daemonRow is one daemon: its program, and the sockets that must answer.
+type daemonRow struct {
+	name    string
+	demo    string // the program's place below BinDir in the demonstration, "" for the usual one
+	args    []string
+	sockets []string // gRPC sockets that must answer SERVING
+}
+
+// daemons lists the suite, in the order in which health is waited for.
+var daemons = []daemonRow{
+	{name: "guidanced", sockets: []string{"guidance"}},
+	{name: "docfetchd", demo: "demo/docfetchd", sockets: []string{"docs", "docs-admin"}},
+	{name: "executord", demo: "demo/executord", sockets: []string{"exec", "exec-admin"}},
+	{name: "mcpd", args: []string{"serve"}, sockets: []string{"mcpd-admin"}},
+}
+
+// daemon writes a daemon's settings file and returns its process.
+func (s *suite) daemon(d daemonRow) (*process, error) {
+	program := d.name
+	if s.Demo && d.demo != "" {
+		program = d.demo
+	}
+	path, err := findProgram(s.BinDir, program)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := s.settings(d)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.layout.write(filepath.Join("etc", d.name+".toml"), []byte(settings))
+	if err != nil {
+		return nil, err
+	}
+	log := filepath.Join(s.layout.root, "log", d.name+".log")
+	env := []string{}
+	if d.name == "mcpd" && !s.Demo {
+		env = s.Env
+	}
+	return &process{
+		name: d.name, path: path, env: env,
+		args: append(append([]string{}, d.args...), "--config", file, "--log-file", log),
+	}, nil
+}
+
+// settings returns a daemon's settings file. The caller is both mcpd's user and
+// the operator: under one uid there is nobody else.
+func (s *suite) settings(d daemonRow) (string, error) {
+	me, err := user.Current()
+	if err != nil {
+		return "", errs.Wrap(err, errs.Unavailable, "your own user name cannot be found").
+			WithNext("run as a user that the system knows")
+	}
+	var b strings.Builder
+	set := func(key, value string) { b.WriteString(key + " = " + strconv.Quote(value) + "\n") }
+	set("sandbox", "available")
+	set("socket_dir", s.layout.root)
+	b.WriteString("operators = [" + strconv.Quote(me.Username) + "]\n")
+	if d.name != "mcpd" {
+		set("mcpd_user", me.Username)
+		return b.String(), nil
+	}
+	b.WriteString("operators_may_use_mcp = true\n")
+	if s.Demo {
+		set("api_url", s.appliance.url)
+		set("identity", "demo reader")
+		set("api_key_file", s.appliance.key)
+		set("tls_mode", "auto")
+		set("tls_ca_file", s.appliance.ca)
+	}
+	return b.String(), nil
+}
+
+// Programs returns the directory of this program's own file, where the others
+// stand too.
+func Programs() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", errs.Wrap(err, errs.Unavailable, "the directory of the programs cannot be found")
+	}
+	return filepath.Dir(exe), nil
+}
