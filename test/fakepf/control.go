@@ -19,6 +19,7 @@ import (
 //	POST   /faults              adds a Fault (Delay as text: "250ms"); answers {"id":1}
 //	DELETE /faults[?id=N]       removes one, or all
 //	GET    /settings            PUT /settings            the whole Settings
+//	PUT    /keys                a list of Key
 //	POST   /set                 {"model","row","field","value"}
 //	POST   /insert              {"model","row","value":{…}}
 //	POST   /delete              {"model","row"}
@@ -68,6 +69,13 @@ func (s *Server) Control() http.Handler {
 		if read(w, r, &v) {
 			s.SetSettings(v)
 			reply200(w, v)
+		}
+	})
+	mux.HandleFunc("PUT /keys", func(w http.ResponseWriter, r *http.Request) {
+		var keys []Key
+		if read(w, r, &keys) {
+			s.SetKeys(keys)
+			reply200(w, struct{}{})
 		}
 	})
 	mux.HandleFunc("POST /package", func(w http.ResponseWriter, r *http.Request) {

@@ -35,6 +35,7 @@ type Server struct {
 
 	mu       sync.RWMutex // guards everything below it
 	settings Settings
+	keys     []Key
 	packages map[string]bool
 	tables   map[string]*table
 	pending  []string // subsystems with changes not applied
@@ -94,7 +95,7 @@ func newServer(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opt: o, set: set, done: make(chan struct{}), settings: *o.Settings, packages: map[string]bool{},
+		opt: o, set: set, done: make(chan struct{}), settings: *o.Settings, keys: o.Keys, packages: map[string]bool{},
 		live: revision{Time: 1796030500, Description: "marta@10.71.10.5 (Local Database): Firewall: Rules - moved a rule."},
 	}
 	s.log.init(o.LogSize)

@@ -169,6 +169,18 @@ func TestKeysAndPrivilegesGate(t *testing.T) {
 	}
 }
 
+func TestKeysCanBeChanged(t *testing.T) {
+	s := Start(t, Options{})
+	c := client(t, s)
+	s.SetKeys([]Key{{Secret: "new", User: "n", Privileges: []string{"page-all"}}})
+	if r := do(t, c, s, "GET", "/api/v2/system/version", ""); r.status != 401 {
+		t.Error("the old key:", r.status)
+	}
+	if r := do(t, c, s, "GET", "/api/v2/system/version", "", "X-API-Key", "new"); r.status != 200 {
+		t.Error("the new key:", r.status)
+	}
+}
+
 func TestAForeignCAIsNotTrusted(t *testing.T) {
 	a, b := Start(t, Options{}), Start(t, Options{})
 	if r := do(t, client(t, a), b, "GET", "/api/v2/system/version", ""); r.err == nil {

@@ -159,7 +159,10 @@ func (s *Server) authenticate(c *call, st Settings) *answer {
 		return nil
 	}
 	key := c.req.Header.Get("X-API-Key")
-	for _, k := range s.opt.Keys {
+	s.mu.RLock()
+	keys := s.keys
+	s.mu.RUnlock()
+	for _, k := range keys {
 		if !st.KeyAuth || key == "" || k.Secret != key || k.Disabled {
 			continue
 		}

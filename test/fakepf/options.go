@@ -19,7 +19,7 @@ const (
 // Options says what kind of appliance to be. The zero value is a good one.
 type Options struct {
 	Listen   string            // "127.0.0.1:0"; loopback only
-	Keys     []Key             // ReadKey with every read privilege and WriteKey with the executor's, when nil
+	Keys     []Key             // also SetKeys; ReadKey with every read privilege and WriteKey with the executor's, when nil
 	Users    map[string]string // names and passwords for Basic; they may do everything
 	Settings *Settings         // DefaultSettings() when nil
 	Packages []string          // the installed ones; the office's own when nil

@@ -179,6 +179,13 @@ func (s *Server) SetSettings(v Settings) {
 	s.settings = v
 }
 
+// SetKeys replaces the API keys, as an administrator who revokes or makes one.
+func (s *Server) SetKeys(keys []Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = slices.Clone(keys)
+}
+
 // SetPackage installs or removes a package: its row in the package list and,
 // for WireGuard, whether its status can be read at all.
 func (s *Server) SetPackage(name string, installed bool) error {

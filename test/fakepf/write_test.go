@@ -151,8 +151,11 @@ func TestWriteFaults(t *testing.T) {
 	if r := patch(t, s, `{"id":1,"descr":"late"}`); r.err == nil || descr(s, 1) == "late" {
 		t.Fatal("not cut, or landed already")
 	}
-	if n := s.LandPending(); n != 1 || descr(s, 1) != "late" {
-		t.Error(n, descr(s, 1))
+	if r := patch(t, s, `{"id":0,"descr":"in between"}`); r.status != 200 || descr(s, 0) != "in between" {
+		t.Error(r.status)
+	}
+	if n := s.LandPending(); n != 1 || descr(s, 1) != "late" || descr(s, 0) == "in between" {
+		t.Error("a late write does not undo what was written in between:", n, descr(s, 1), descr(s, 0))
 	}
 	s.Fault(Fault{Kind: Late, Delay: 5 * time.Millisecond, Value: "timeout"})
 	if r := patch(t, s, `{"id":1,"descr":"late again"}`); r.status != 504 {
