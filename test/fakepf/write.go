@@ -161,18 +161,18 @@ func (s *Server) patchAlias(c *call) *answer {
 		} else {
 			s.save(read, c.user+"@127.0.0.1:  Modified Firewall Alias via API")
 		}
-		s.finish(c, sw)
 	}
 	if c.fault != nil && c.fault.Kind == Late {
 		// The real one is still validating: it holds no lock, and when it lands
 		// it undoes what others wrote in between.
-		return s.late(c, land)
+		return s.late(c, func() { land(); s.finish(c, sw) })
 	}
 	if a := s.takeLock(c); a != nil {
 		return a
 	}
 	land()
 	s.lock.give()
+	s.finish(c, sw)
 	if c.fault != nil && c.fault.Kind == Rollback {
 		s.after(c.fault.Delay, func() { s.save(c.before, "(system): Installed 15 minute filter reload for Time Based Rules") })
 	}
