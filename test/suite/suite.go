@@ -1,0 +1,288 @@
+// Package suite starts the whole suite for tests: the shipped programs, built
+// once, as real processes beside an in-process pretend appliance. Under root
+// each daemon has a user of its own, as on a host; otherwise all run as the
+// caller, and the stories about users say that they were skipped.
+//
+// Only tests import it.
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"pfsensemcp/test/daemontest"
+	"pfsensemcp/test/fakepf"
+	"pfsensemcp/test/rawmcp"
+)
+
+// Users of the suite under root. They exist nowhere but here: the daemons take
+// numbers where names are not known.
+const (
+	UIDMcpd, UIDGuidanced, UIDDocfetchd, UIDExecutord = 61001, 61002, 61003, 61004
+	UIDClient, UIDOperator, UIDNobody                 = 61010, 61011, 61012
+	GIDClients, GIDAdmin, GIDMcpd                     = 62001, 62002, 62003
+)
+
+// Daemons are the four, in the order in which they start.
+var Daemons = []string{"guidanced", "docfetchd", "executord", "mcpd"}
+
+// row is where a daemon's sockets are and who may reach them.
+type row struct {
+	uid     int
+	args    []string
+	sockets map[string]int // name to group
+}
+
+var rows = map[string]row{
+	"guidanced": {UIDGuidanced, nil, map[string]int{"guidance": GIDMcpd}},
+	"docfetchd": {UIDDocfetchd, nil, map[string]int{"docs": GIDMcpd, "docs-admin": GIDAdmin}},
+	"executord": {UIDExecutord, nil, map[string]int{"exec": GIDMcpd, "exec-admin": GIDAdmin}},
+	"mcpd":      {UIDMcpd, []string{"serve"}, map[string]int{"mcp": GIDClients, "mcpd-admin": GIDAdmin}},
+}
+
+// Options changes what is started. The zero value is the usual suite.
+type Options struct {
+	Appliance fakepf.Options
+	URL       string // instead of the pretend appliance's
+	Settings  string // lines for mcpd.toml
+}
+
+// Suite is one running suite.
+type Suite struct {
+	t         testing.TB
+	Dir       string
+	Bin       string
+	Appliance *fakepf.Server
+	procs     map[string]*daemontest.Proc
+}
+
+// build builds the programs once a test binary.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "suite-bin")
+	if err != nil {
+		return "", err
+	}
+	// Every user of the suite must be able to run them.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-o", dir+"/",
+		"./cmd/mcpd", "./cmd/guidanced", "./cmd/docfetchd", "./cmd/executord", "./cmd/mcpctl", "./test/fakepf/cmd/fakepf")
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the suite: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// Cleanup removes the programs; for TestMain.
+func Cleanup() {
+	if dir, err := build(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// Root says whether the daemons have users of their own.
+func Root() bool { return os.Geteuid() == 0 }
+
+// New starts the suite. At the end of the test every daemon must still run, end
+// cleanly, and have logged no error that the test did not ask for.
+func New(t *testing.T, o Options) *Suite {
+	t.Helper()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Suite{t: t, Dir: daemontest.Dir(t), Bin: bin, procs: map[string]*daemontest.Proc{}}
+	url, ca := o.URL, ""
+	if url == "" {
+		s.Appliance = fakepf.Start(t, o.Appliance)
+		url, ca = s.Appliance.URL(), filepath.Join(s.Dir, "ca.pem")
+		s.file("ca.pem", string(s.Appliance.CAPEM()), UIDMcpd)
+	}
+	s.file("read-key", fakepf.ReadKey+"\n", UIDMcpd)
+	s.chmod(s.Dir, 0o755)
+	for _, name := range Daemons {
+		settings := fmt.Sprintf("socket_dir = %q\n", s.Dir)
+		// Under root the caller's files and groups are those of a host, so the
+		// sandbox is whole; otherwise the caller may hold anything.
+		mode := "available"
+		if Root() {
+			mode = "require"
+		}
+		settings += fmt.Sprintf("sandbox = %q\noperators = [\"%d\"]\n", mode, s.operator())
+		if name == "mcpd" {
+			settings += fmt.Sprintf("api_url = %q\nidentity = \"suite reader\"\napi_key_file = %q\n", url, filepath.Join(s.Dir, "read-key"))
+			if ca != "" {
+				settings += fmt.Sprintf("tls_mode = \"auto\"\ntls_ca_file = %q\n", ca)
+			}
+			if !Root() {
+				settings += "operators_may_use_mcp = true\n"
+			}
+			settings += o.Settings
+		} else {
+			settings += fmt.Sprintf("mcpd_user = \"%d\"\n", s.uid("mcpd"))
+		}
+		s.file(name+".toml", settings, rows[name].uid)
+		for socket, gid := range rows[name].sockets {
+			s.socketDir(socket, rows[name].uid, gid)
+		}
+	}
+	for _, name := range Daemons {
+		s.Start(name)
+	}
+	t.Cleanup(func() {
+		for _, name := range Daemons {
+			if p := s.procs[name]; p != nil && !p.Ended() {
+				p.Stop()
+			}
+		}
+	})
+	return s
+}
+
+// Start starts a daemon, again after Kill, and waits until it is healthy.
+func (s *Suite) Start(name string) {
+	s.t.Helper()
+	r := rows[name]
+	o := daemontest.Options{
+		Exe:  filepath.Join(s.Bin, name),
+		Args: append(append([]string{}, r.args...), "--config", filepath.Join(s.Dir, name+".toml")),
+	}
+	if Root() {
+		o.User = &syscall.Credential{Uid: uint32(r.uid), Gid: uint32(r.uid)}
+		for _, gid := range r.sockets {
+			o.User.Groups = append(o.User.Groups, uint32(gid))
+		}
+		if name == "mcpd" {
+			o.User.Groups = append(o.User.Groups, GIDMcpd)
+		}
+	}
+	p := daemontest.Start(s.t.(*testing.T), o)
+	s.procs[name] = p
+	p.Until(name+" ready", func() bool { return strings.Contains(p.Output(), `"ready"`) || s.answers(name) })
+}
+
+// answers says whether every socket of a daemon takes connections. Under root
+// the test's own user reaches all directories; what is answered is for the
+// stories to say.
+func (s *Suite) answers(name string) bool {
+	for socket := range rows[name].sockets {
+		c, err := net.Dial("unix", s.Socket(socket))
+		if err != nil {
+			return false
+		}
+		_ = c.Close()
+	}
+	return true
+}
+
+// Kill ends a daemon the hard way and waits until it is gone.
+func (s *Suite) Kill(name string) {
+	s.t.Helper()
+	p := s.procs[name]
+	p.Signal(syscall.SIGKILL)
+	p.Until(name+" gone", p.Ended)
+}
+
+// Proc returns a daemon's process.
+func (s *Suite) Proc(name string) *daemontest.Proc { return s.procs[name] }
+
+// Socket returns a socket's path.
+func (s *Suite) Socket(name string) string { return daemontest.Socket(s.Dir, name) }
+
+// Shim starts `mcpd stdio` as the client's user and returns a raw client on it.
+func (s *Suite) Shim() *rawmcp.Client {
+	s.t.Helper()
+	c, err := rawmcp.StartAs(context.Background(), s.clientUser(), os.Stderr, filepath.Join(s.Bin, "mcpd"), "stdio", "--socket", s.Socket("mcp"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// clientUser is the user of the MCP client, nil for the caller.
+func (s *Suite) clientUser() *syscall.Credential {
+	if !Root() {
+		return nil
+	}
+	return &syscall.Credential{Uid: UIDClient, Gid: UIDClient, Groups: []uint32{GIDClients}}
+}
+
+// Errors returns the lines of level ERROR that a daemon has logged.
+func (s *Suite) Errors(name string) []string {
+	var bad []string
+	for line := range strings.Lines(s.procs[name].Output()) {
+		if _, rest, ok := strings.Cut(line, ">"); ok && strings.HasPrefix(line, "<") {
+			line = rest
+		}
+		var rec struct{ Level string }
+		if json.NewDecoder(bytes.NewReader([]byte(line))).Decode(&rec) == nil && rec.Level == "ERROR" {
+			bad = append(bad, line)
+		}
+	}
+	return bad
+}
+
+func (s *Suite) operator() int {
+	if Root() {
+		return UIDOperator
+	}
+	return os.Geteuid()
+}
+
+func (s *Suite) uid(name string) int {
+	if Root() {
+		return rows[name].uid
+	}
+	return os.Geteuid()
+}
+
+// file writes a file that one user alone may read.
+func (s *Suite) file(name, text string, uid int) {
+	s.t.Helper()
+	p := filepath.Join(s.Dir, name)
+	err := os.WriteFile(p, []byte(text), 0o600)
+	if err == nil && Root() {
+		err = os.Chown(p, uid, uid)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// socketDir makes a socket's directory. Under root it belongs to the daemon and
+// its group, and hands the group on to the socket, as a socket unit would.
+func (s *Suite) socketDir(name string, uid, gid int) {
+	s.t.Helper()
+	if !Root() {
+		return
+	}
+	p := filepath.Join(s.Dir, name)
+	if err := os.Mkdir(p, 0o750); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Chown(p, uid, gid); err != nil {
+		s.t.Fatal(err)
+	}
+	s.chmod(p, 0o750|os.ModeSetgid)
+}
+
+func (s *Suite) chmod(p string, mode os.FileMode) {
+	s.t.Helper()
+	if err := os.Chmod(p, mode); err != nil {
+		s.t.Fatal(err)
+	}
+}
