@@ -170,13 +170,13 @@ func (f *family) with(values []string, do func(*series)) {
 	if len(values) != len(f.labels) {
 		panic(fmt.Sprintf("metrics: %s has %d labels and got %d values", f.name, len(f.labels), len(values)))
 	}
-	key := strings.Join(values, "\xff")
+	key := strings.Join(values, "\x00")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, ok := f.series[key]
 	if !ok && len(f.series) >= MaxSeries-1 {
 		values = slices.Repeat([]string{other}, len(f.labels))
-		key = strings.Join(values, "\xff")
+		key = strings.Join(values, "\x00")
 		s, ok = f.series[key]
 	}
 	if !ok {

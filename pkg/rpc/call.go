@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,25 +17,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/logging"
 	"pfsensemcp/pkg/rpc/internal/codec"
 )
 
 // requestHeader carries the request id between our daemons.
 const requestHeader = "pfsense-mcp-request"
-
-// The attribute keys of this package's log lines.
-const (
-	keyRequest  = "request_id"
-	keyMethod   = "method"
-	keySocket   = "socket"
-	keyUID      = "uid"
-	keyOutcome  = "outcome"
-	keyClass    = "class"
-	keyDuration = "duration_ms"
-	keyDropped  = "dropped"
-	keyError    = "error"
-	keyStack    = "stack"
-)
 
 type unaryHandler = func(srv any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error)
 
@@ -122,7 +110,7 @@ func (s *Server) call(ctx context.Context, row *row, run func(context.Context) e
 	if row != nil {
 		method = row.Full
 	}
-	log := s.log.With(keyRequest, RequestID(ctx), keyMethod, method, keyUID, p.UID)
+	log := s.log.With(logging.KeyRequestID, RequestID(ctx), logging.KeyMethod, method, logging.KeyCallerUID, p.UID)
 
 	err := s.gate(ctx, row, p, known)
 	admitted := err == nil
@@ -163,7 +151,7 @@ func (s *Server) run(ctx context.Context, row *row, run func(context.Context) er
 	defer func() {
 		if v := recover(); v != nil {
 			Logger(ctx).LogAttrs(ctx, slog.LevelError, "call panicked",
-				slog.String(keyError, panicText(v)), slog.String(keyStack, string(debug.Stack())))
+				slog.String(logging.KeyError, panicText(v)), slog.String(logging.KeyDetail, stack()))
 			err = errs.New(errs.Internal, "internal error").
 				WithNext("the daemon's log has the details under this request id")
 		}
@@ -191,33 +179,48 @@ func panicText(v any) string {
 	return fmt.Sprintf("panic with a %T", v)
 }
 
+// stack says where the panic that is being recovered came from: the innermost
+// frames of ours, short enough for one value of a log line.
+func stack() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	var b strings.Builder
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") && b.Len() < 1500 {
+			fmt.Fprintf(&b, "%s %s:%d\n", f.Function, filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return b.String()
+		}
+	}
+}
+
 // finish counts and logs a call. Health and status are asked for all the time
 // and stay out of the log while they go well.
 func (s *Server) finish(ctx context.Context, log *slog.Logger, method string, admitted bool, took time.Duration, err error) {
-	outcome, level := "ok", slog.LevelInfo
-	attrs := []slog.Attr{slog.Float64(keyDuration, float64(took.Microseconds())/1000)}
-	if err != nil {
-		e := errs.Public(err)
-		outcome = e.Code.String()
-		if level = slog.LevelWarn; e.Code == errs.Internal {
+	outcome, code, level := "succeeded", "ok", slog.LevelInfo
+	attrs := []slog.Attr{slog.Int64(logging.KeyDurationMS, took.Milliseconds())}
+	switch {
+	case err == nil && slices.Contains(nodeNames, method):
+		level = slog.LevelDebug
+	case err != nil:
+		outcome, level = "failed", slog.LevelWarn
+		if code = errs.CodeOf(err).String(); errs.CodeOf(err) == errs.Internal {
 			level = slog.LevelError
 		}
-		if e.Class != "" {
-			attrs = append(attrs, slog.String(keyClass, e.Class))
-		}
-		attrs = append(attrs, slog.String(keyError, e.Msg))
-	} else if slices.Contains(nodeNames, method) {
-		level = slog.LevelDebug
+		attrs = append(attrs, logging.Err(err))
 	}
-	s.meter.call(method, outcome, took)
+	s.meter.call(method, code, took)
 	if !admitted {
+		outcome = "refused"
 		dropped, say := s.refused.Next(time.Now())
 		if !say {
 			return
 		}
-		attrs = append(attrs, slog.Int(keyDropped, dropped))
+		attrs = append(attrs, slog.Int(logging.KeyCount, 1+dropped)) // this one and those that no line told of
 	}
-	log.LogAttrs(ctx, level, "call", append(attrs, slog.String(keyOutcome, outcome))...)
+	log.LogAttrs(ctx, level, "call", append(attrs, slog.String(logging.KeyOutcome, outcome))...)
 }
 
 // incomingID returns the request id that the peer sent, "" when it sent none.

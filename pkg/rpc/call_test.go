@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/logging"
 	"pfsensemcp/pkg/metrics"
 	"pfsensemcp/pkg/rpc"
 	"pfsensemcp/pkg/rpc/rpctest"
@@ -103,7 +105,24 @@ func serve(t *testing.T, s *service, uid uint32, change ...func(*rpc.Config)) (*
 	}
 	guidancepb.RegisterGuidanceServer(srv, s)
 	docspb.RegisterDocsAdminServer(srv, s)
+	t.Cleanup(func() { knownKeysAlone(t, log) })
 	return rpctest.Pipe(t, srv, rpc.Peer{UID: uid, GID: 9, PID: 77}), log
+}
+
+// knownKeysAlone fails on a log line with a key that logging does not list.
+func knownKeysAlone(t *testing.T, log *lines) {
+	t.Helper()
+	for line := range strings.Lines(log.String()) {
+		var got map[string]any
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatal(err)
+		}
+		for key := range got {
+			if key != slog.TimeKey && key != slog.LevelKey && key != slog.MessageKey && !logging.KnownKey(key) {
+				t.Errorf("key %s in %s", key, line)
+			}
+		}
+	}
 }
 
 func soon(t testing.TB) context.Context {
@@ -382,7 +401,7 @@ func TestEveryCallIsOneLineWithItsOutcome(t *testing.T) {
 	if strings.Count(text, "\n") != 1 {
 		t.Errorf("not one line: %s", text)
 	}
-	for _, want := range []string{`"level":"INFO"`, `"msg":"call"`, `"socket":"guidance"`, `"method":"/guidance.v1.Guidance/Lookup"`, `"uid":501`, `"outcome":"ok"`, `"duration_ms":`} {
+	for _, want := range []string{`"level":"INFO"`, `"msg":"call"`, `"service":"guidance"`, `"method":"/guidance.v1.Guidance/Lookup"`, `"caller_uid":501`, `"outcome":"succeeded"`, `"duration_ms":`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the line lacks %s: %s", want, text)
 		}

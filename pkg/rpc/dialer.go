@@ -44,23 +44,35 @@ func (d *dialer) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return &heard{Conn: c, dialer: d}, nil
 }
 
-// heard is a connection that notices whether the peer ever said anything. Only
-// the transport's one reader calls Read.
+// heard is a connection that notices whether the peer ever said anything.
 type heard struct {
 	net.Conn
 	dialer *dialer
-	spoke  bool
+	spoke  atomic.Bool
 }
 
 func (h *heard) Read(b []byte) (int, error) {
 	n, err := h.Conn.Read(b)
-	switch {
-	case h.spoke:
-	case n > 0:
-		h.spoke = true
+	if n > 0 && !h.spoke.Swap(true) {
 		h.dialer.last.Store(int32(absent))
-	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+	}
+	h.notice(err)
+	return n, err
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	n, err := h.Conn.Write(b)
+	h.notice(err)
+	return n, err
+}
+
+// notice remembers a peer that hung up on us before it spoke. Which of the
+// three errors tells of it depends on what was under way.
+func (h *heard) notice(err error) {
+	if err == nil || h.spoke.Load() {
+		return
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		h.dialer.last.Store(int32(closedUnread))
 	}
-	return n, err
 }

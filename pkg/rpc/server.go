@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/logging"
 	"pfsensemcp/pkg/metrics"
 	"pfsensemcp/pkg/rpc/internal/admit"
 	"pfsensemcp/pkg/rpc/internal/codec"
@@ -84,7 +85,7 @@ func NewServer(cfg Config) (*Server, error) {
 	s := &Server{
 		name:   cfg.Name,
 		node:   cfg.Node,
-		log:    cfg.Log.With(keySocket, cfg.Name),
+		log:    cfg.Log.With(logging.KeyService, cfg.Name),
 		strict: cfg.Strict,
 		grace:  cfg.Grace,
 		roles:  uids,

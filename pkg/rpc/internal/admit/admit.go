@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/logging"
 	"pfsensemcp/pkg/rpc/internal/sock"
 )
 
@@ -95,8 +96,8 @@ func (l admitting) Accept() (net.Conn, error) {
 		_ = c.Close() // nothing was read or written
 		if dropped, say := l.admission.quiet.Next(time.Now()); say {
 			l.admission.log.LogAttrs(context.Background(), slog.LevelWarn, "connection refused",
-				slog.String("reason", refusal), slog.Uint64("uid", uint64(p.UID)),
-				slog.Int64("pid", int64(p.PID)), slog.Int("dropped", dropped))
+				slog.String(logging.KeyDetail, refusal), slog.Uint64(logging.KeyCallerUID, uint64(p.UID)),
+				slog.Int(logging.KeyCount, 1+dropped)) // this one and those that no line told of
 		}
 	}
 }

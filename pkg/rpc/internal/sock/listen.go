@@ -72,7 +72,11 @@ func ownDir(dir string, mode fs.FileMode) (unlock func(), err error) {
 		path string
 		mode fs.FileMode
 	}{{filepath.Dir(dir), 0o700}, {dir, mode}} {
-		if err := os.Mkdir(d.path, d.mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		err := os.Mkdir(d.path, d.mode)
+		if err == nil {
+			err = os.Chmod(d.path, d.mode) // whatever the umask
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, errs.Wrap(err, errs.Unavailable, "the directory of a socket cannot be made: "+d.path).
 				WithNext("make the directory above it, owned by the user of the daemon")
 		}
@@ -143,11 +147,7 @@ func removeStale(path string) error {
 // and opened by the last step: the mode of the descriptor before bind becomes
 // the mode of the file, less the umask.
 func bind(path string, mode fs.FileMode) (*net.UnixListener, error) {
-	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		var got error
-		err := raw.Control(func(fd uintptr) { got = unix.Fchmod(int(fd), 0o600) })
-		return errors.Join(err, got)
-	}}
+	lc := net.ListenConfig{Control: closedAtBirth}
 	l, err := lc.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, errs.Wrap(err, errs.Unavailable, "a socket cannot be opened: "+path)
@@ -157,4 +157,11 @@ func bind(path string, mode fs.FileMode) (*net.UnixListener, error) {
 		return nil, errs.Wrap(err, errs.Internal, "the mode of a socket cannot be set: "+path)
 	}
 	return l.(*net.UnixListener), nil
+}
+
+// closedAtBirth sets the mode of a socket before it has a file.
+func closedAtBirth(_, _ string, raw syscall.RawConn) error {
+	var got error
+	err := raw.Control(func(fd uintptr) { got = unix.Fchmod(int(fd), 0o600) })
+	return errors.Join(err, got)
 }
