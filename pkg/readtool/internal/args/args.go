@@ -1,0 +1,262 @@
+// Package args is what a caller may write: the arguments of a tool, their bounds,
+// and the schema that says both.
+//
+// It owns the names and bounds; parser and schema are made from the same
+// constants. Only readtool imports it. It must never send anything, coerce the
+// disclosure flag, or quote a caller's text in an error.
+//
+// The attack it stops: an argument that is read in two ways, or a hidden field
+// named before anybody asked whether the caller may see it.
+package args
+
+import (
+	"bytes"
+	"encoding/json/jsontext"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pfsensemcp/pkg/catalog"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/readtool/internal/row"
+	"pfsensemcp/pkg/readtool/internal/where"
+)
+
+// Flag is the argument that opens the gate.
+const Flag = "include_identifying_metadata"
+
+// The other arguments' names, and the bounds that schema and parser share.
+const (
+	argLimit  = "limit"
+	argOffset = "offset"
+	argFields = "fields"
+	argWhere  = "where"
+
+	defaultLimit = 100
+	maxOffset    = 100_000
+	maxFields    = 100
+	maxArgBytes  = 64 << 10
+)
+
+// Args are one call's arguments, checked.
+type Args struct {
+	Limit, Offset int           // of matching rows; Limit is 1 for an object
+	Pick          *row.Pick     // fields to show, nil for all
+	Filter        *where.Filter // nil for every row
+	Flag          bool          // gated fields are shown
+	Notes         []string      // what was read leniently
+}
+
+// allowed returns the names a tool takes, in the schema's order.
+func allowed(t *catalog.Tool, s *row.Shape) []string {
+	var names []string
+	if t.List {
+		names = append(names, argLimit, argOffset, argFields, argWhere)
+	}
+	if t.Path != "" && s.Hidden(nil) > 0 {
+		names = append(names, Flag)
+	}
+	return names
+}
+
+// examples are correct uses to show with an error.
+var examples = map[string]string{
+	argLimit:  `{"limit": 50}`,
+	argOffset: `{"offset": 100}`,
+	argFields: `{"fields": ["name"]}`,
+	argWhere:  `{"where": ["name contains abc"]}`,
+	Flag:      `{"include_identifying_metadata": true}`,
+}
+
+func refuse(msg, next string) error {
+	return errs.New(errs.Invalid, msg).WithClass("request_validation").WithNext(next)
+}
+
+// Parse reads a call's arguments strictly: one object, no name twice, no name
+// that the tool does not take, every value of its type and in its bounds. Empty
+// input and null are no arguments. Nothing of the caller's text is quoted.
+func Parse(t *catalog.Tool, s *row.Shape, raw []byte) (Args, error) {
+	a := Args{Limit: 1} // an object is one row
+	if t.List {
+		a.Limit = min(defaultLimit, t.MaxLimit)
+	}
+	if none := bytes.TrimSpace(raw); len(none) == 0 || string(none) == "null" {
+		return a, nil
+	}
+	if len(raw) > maxArgBytes {
+		return a, refuse(fmt.Sprintf("arguments have at most %d bytes, got %d", maxArgBytes, len(raw)), "ask for less in one call")
+	}
+	names := allowed(t, s)
+	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	if dec.PeekKind() != '{' {
+		return a, refuse("arguments must be a JSON object", "example: "+anyExample(names))
+	}
+	values := map[string]jsontext.Value{}
+	if _, err := dec.ReadToken(); err != nil {
+		return a, refuse("arguments must be a JSON object", "example: "+anyExample(names))
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return a, malformed(names)
+		}
+		key := name.String()
+		v, err := dec.ReadValue()
+		if err != nil {
+			return a, malformed(names)
+		}
+		if !slices.Contains(names, key) {
+			return a, unknown(key, names)
+		}
+		values[key] = v.Clone()
+	}
+	if _, err := dec.ReadToken(); err != nil || len(bytes.TrimSpace(raw[dec.InputOffset():])) != 0 {
+		return a, malformed(names)
+	}
+	return a, a.take(t, s, values)
+}
+
+// take reads the values in an order of its own: the flag decides what fields
+// and where may name.
+func (a *Args) take(t *catalog.Tool, s *row.Shape, values map[string]jsontext.Value) error {
+	if v, ok := values[Flag]; ok {
+		if v.Kind() != 't' && v.Kind() != 'f' {
+			return refuse(Flag+" must be the JSON value true or false, not text", "example: "+examples[Flag])
+		}
+		a.Flag = v.Kind() == 't'
+	}
+	var err error
+	if v, ok := values[argLimit]; ok {
+		if a.Limit, err = a.integer(argLimit, v, 1, t.MaxLimit); err != nil {
+			return err
+		}
+	}
+	if v, ok := values[argOffset]; ok {
+		if a.Offset, err = a.integer(argOffset, v, 0, maxOffset); err != nil {
+			return err
+		}
+	}
+	if v, ok := values[argFields]; ok {
+		if err = a.fields(s, v); err != nil {
+			return err
+		}
+	}
+	if v, ok := values[argWhere]; ok {
+		entries, err := texts(argWhere, v)
+		if err != nil {
+			return err
+		}
+		a.Filter, err = where.Parse(s, entries, a.Flag)
+		return err
+	}
+	return nil
+}
+
+// integer reads a whole number within bounds. A decimal text is taken once,
+// and noted, because some clients send every argument as text.
+func (a *Args) integer(name string, v jsontext.Value, low, high int) (int, error) {
+	example := fmt.Sprintf(`example: {"%s": %d}`, name, min(high, max(low, 50)))
+	digits := string(v)
+	if v.Kind() == '"' {
+		if u, err := jsontext.AppendUnquote(nil, v); err == nil && isWhole(string(u)) {
+			digits = string(u)
+			a.Notes = append(a.Notes, name+" was sent as text and read as a number")
+		}
+	}
+	if !isWhole(digits) {
+		return 0, refuse(fmt.Sprintf("%s must be a whole number from %d to %d", name, low, high), example)
+	}
+	n, err := strconv.Atoi(digits)
+	switch {
+	case err != nil:
+		return 0, refuse(fmt.Sprintf("%s must be from %d to %d, got a number of %d digits", name, low, high, len(strings.TrimPrefix(digits, "-"))), example)
+	case n < low || n > high:
+		return 0, refuse(fmt.Sprintf("%s must be from %d to %d, got %d", name, low, high, n), example)
+	}
+	return n, nil
+}
+
+// isWhole says whether s is an optional minus and decimal digits without
+// leading zeros.
+func isWhole(s string) bool {
+	d := strings.TrimPrefix(s, "-")
+	for i := range len(d) {
+		if d[i] < '0' || d[i] > '9' {
+			return false
+		}
+	}
+	return d != "" && (d == "0" || d[0] != '0')
+}
+
+// fields reads the names to keep.
+func (a *Args) fields(s *row.Shape, v jsontext.Value) error {
+	names, err := texts(argFields, v)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 || len(names) > maxFields {
+		return refuse(fmt.Sprintf("fields names 1 to %d fields, got %d", maxFields, len(names)), "leave it out to get every field")
+	}
+	for i, n := range names {
+		p, ok := s.Lookup(n)
+		if !ok {
+			next := "fields: " + strings.Join(s.Names(), ", ")
+			if near := catalog.Nearest(n, s.Names()); near != "" {
+				next = "did you mean " + near + "? " + next
+			}
+			return refuse(fmt.Sprintf("fields entry %d is no field of this tool", i+1), next+`; example: {"fields": ["`+s.Names()[0]+`"]}`)
+		}
+		if p.Gated() && !a.Flag {
+			return where.Gated(n)
+		}
+		a.Pick = a.Pick.Add(s, p)
+	}
+	return nil
+}
+
+// texts reads a list of texts.
+func texts(name string, v jsontext.Value) ([]string, error) {
+	wrong := refuse(name+" must be a list of texts", "example: "+examples[name])
+	if v.Kind() != '[' {
+		return nil, wrong
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, wrong
+	}
+	var out []string
+	for dec.PeekKind() != ']' {
+		if dec.PeekKind() != '"' {
+			return nil, wrong
+		}
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil, wrong
+		}
+		out = append(out, tok.String())
+	}
+	return out, nil
+}
+
+func unknown(key string, names []string) error {
+	if len(names) == 0 {
+		return refuse("unknown argument: this tool takes none", "example: {}")
+	}
+	next := "example: " + anyExample(names)
+	if near := catalog.Nearest(key, names); near != "" {
+		next = "did you mean " + near + "? example: " + examples[near]
+	}
+	return refuse("unknown argument; allowed: "+strings.Join(names, ", "), next)
+}
+
+func malformed(names []string) error {
+	return refuse("arguments are not valid JSON, or an argument is named twice", "example: "+anyExample(names))
+}
+
+func anyExample(names []string) string {
+	if len(names) == 0 {
+		return "{}"
+	}
+	return examples[names[0]]
+}
