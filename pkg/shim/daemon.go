@@ -157,8 +157,10 @@ func (s *Shim) lost(err error, joined bool) {
 	for _, c := range dead {
 		s.fail(c, classRestarting, "mcpd is restarting; the connection was lost while this call was running, and it was not sent again")
 	}
+	// A refused session is not worth waiting for; an attempt that failed ends the
+	// patience of the hasty. A subscription waits on.
 	if _, refused := errors.AsType[refusal](err); !joined || refused {
-		s.failQueue(refused)
+		s.failQueue(func(c *call) bool { return c.hasty || refused && c.method != methodListen })
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *Shim) arm(c *call) {
 		}
 		c.deadline = time.Now().Add(wait)
 	}
-	c.timer = time.AfterFunc(time.Until(c.deadline), func() { s.expire(c) })
+	c.timer = time.AfterFunc(time.Until(c.deadline), s.expire)
 }
 
 // dequeue takes c out of the queue; false when it is not there. s.mu is held.
@@ -52,24 +52,22 @@ func (s *Shim) dequeue(c *call) bool {
 	return true
 }
 
-// expire answers a call that has waited long enough.
-func (s *Shim) expire(c *call) {
+// expire answers the calls that have waited long enough, in the order in which
+// they were asked. Those that came together end together.
+func (s *Shim) expire() {
 	s.mu.Lock()
-	waited := s.dequeue(c)
 	s.started = true
 	s.mu.Unlock()
-	if waited {
-		s.failWaiting(c)
-	}
+	now := time.Now().Add(20 * time.Millisecond)
+	s.failQueue(func(c *call) bool { return !c.deadline.IsZero() && c.deadline.Before(now) })
 }
 
-// failQueue answers the calls that wait for no more than one attempt, or all
-// that have a deadline: a refused session is not worth waiting for.
-func (s *Shim) failQueue(all bool) {
+// failQueue answers the waiting calls that are chosen.
+func (s *Shim) failQueue(chosen func(*call) bool) {
 	s.mu.Lock()
 	var dead []*call
 	for _, it := range slices.Clone(s.queue) {
-		if it.call != nil && (it.call.hasty || all && it.call.method != methodListen) && s.dequeue(it.call) {
+		if it.call != nil && chosen(it.call) && s.dequeue(it.call) {
 			dead = append(dead, it.call)
 		}
 	}
