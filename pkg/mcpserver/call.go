@@ -1,0 +1,220 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pfsensemcp/pkg/catalog"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/jsonline"
+	"pfsensemcp/pkg/logging"
+	"pfsensemcp/pkg/mcpserver/internal/session"
+	"pfsensemcp/pkg/pfrest"
+	"pfsensemcp/pkg/rpc"
+)
+
+// callDeadline bounds a call: hosts give up at 60 s, and an answer that says so
+// is worth more than silence.
+const callDeadline = 45 * time.Second
+
+// progressEvery is the least time between two progress notifications of a call.
+const progressEvery = 200 * time.Millisecond
+
+var errDeadline = errors.New("the call's own deadline")
+
+// middleware serves the list as it was rendered, and answers for a tool that is
+// not registered in our words.
+func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch r := req.(type) {
+		case *mcp.ListToolsRequest:
+			if call := session.CallOf(r.Extra); call != nil {
+				if r.Params != nil && r.Params.Cursor != "" {
+					return nil, &session.Error{Code: jsonline.CodeInvalidParams, Text: "there is one page of tools: ask without a cursor"}
+				}
+				call.Reply(s.list)
+				return &mcp.ListToolsResult{Tools: []*mcp.Tool{}, Cacheable: mcp.Cacheable{CacheScope: cachePrivate}}, nil
+			}
+		case *mcp.CallToolRequest:
+			if r.Params != nil && !s.has(r.Params.Name) {
+				return nil, s.unknownTool(r.Params.Name)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+func (s *Server) has(name string) bool {
+	for i := range s.tools { // at most some 120
+		if s.tools[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// unknownTool says what is wrong with a name. It tells a name that this
+// server's settings left out from one that nobody has.
+func (s *Server) unknownTool(name string) error {
+	text := "there is no tool of this name"
+	if _, ok := catalog.Lookup(name); ok {
+		text = "this server's profile, allow-list or toolsets leave this tool out"
+	} else if near := s.nearest(name); near != "" {
+		text += "; the nearest is " + near
+	}
+	return &session.Error{Code: jsonline.CodeInvalidParams, Text: text, Data: []byte(`{"class":"unknown_tool"}`)}
+}
+
+// handler runs the calls of one tool.
+func (s *Server) handler(t entry) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		call := session.CallOf(req.Extra)
+		if call == nil {
+			return nil, errs.New(errs.Internal, "the call came by no session")
+		}
+		return s.run(ctx, t, call, req.Params.Arguments), nil
+	}
+}
+
+// run carries one call from its first audit line to its last.
+func (s *Server) run(ctx context.Context, t entry, call *session.Call, args []byte) *mcp.CallToolResult {
+	peer, _ := rpc.PeerFrom(ctx)
+	number, _ := ctx.Value(sessionKey{}).(uint64)
+	ctx = rpc.WithRequestID(ctx, call.RequestID)
+	began := time.Now()
+	record := logging.Record{
+		Tool: t.name, CallerUID: peer.UID, Identity: s.cfg.Identity, Outcome: "invoked",
+		RequestID: call.RequestID, Seq: s.auditSeq.Add(1),
+	}
+	logging.Audit(ctx, s.cfg.Log, record)
+
+	ctx, cancel := context.WithTimeoutCause(ctx, callDeadline, errDeadline)
+	answer, err := s.guard(ctx, t, pfrest.Caller{UID: peer.UID, Session: number}, args, progress(call))
+	cause := context.Cause(ctx)
+	cancel()
+	if err != nil {
+		err = deadlineOr(err, cause)
+	}
+
+	record.Seq, record.Duration = s.auditSeq.Add(1), time.Since(began)
+	record.Rows, record.Drift, record.Truncated = answer.Rows, answer.Drift, answer.Truncated
+	record.Outcome = "succeeded"
+	if err != nil {
+		e := errs.Public(err)
+		record.Outcome, record.Class, record.Code = "failed", e.Class, e.Code.String()
+		if e.Code == errs.Internal {
+			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a call failed inside", logging.Err(err),
+				slog.String(logging.KeyTool, t.name), slog.String(logging.KeyRequestID, call.RequestID))
+		}
+	}
+	logging.Audit(ctx, s.cfg.Log, record)
+	s.counts.call(t.name, record)
+
+	if err != nil {
+		call.Reply(errorContent(err, call.RequestID))
+		return &mcp.CallToolResult{Content: []mcp.Content{}, IsError: true}
+	}
+	call.Reply(content(answer.JSON))
+	return &mcp.CallToolResult{Content: []mcp.Content{}}
+}
+
+// guard runs the tool; a panic in one call must not end everybody's sessions.
+func (s *Server) guard(ctx context.Context, t entry, caller pfrest.Caller, args []byte, progress func(int)) (a Answer, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			// The value may quote an outsider; where it happened does not.
+			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a call panicked",
+				slog.String(logging.KeyTool, t.name), slog.String(logging.KeyDetail, stack()),
+				slog.String(logging.KeyRequestID, rpc.RequestID(ctx)))
+			a, err = Answer{}, errs.New(errs.Internal, "internal error").WithClass("panic")
+		}
+	}()
+	return t.answer(ctx, caller, args, progress)
+}
+
+// stack lists the callers of a function that panicked, innermost first.
+func stack() string {
+	pcs := make([]uintptr, 24)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs)])
+	var b strings.Builder
+	for {
+		f, more := frames.Next()
+		if f.Function != "" {
+			b.WriteString(f.Function + ":" + strconv.Itoa(f.Line) + " ")
+		}
+		if !more {
+			return strings.TrimSpace(b.String())
+		}
+	}
+}
+
+// deadlineOr replaces whatever a call failed with when its time was over, or
+// its client had left.
+func deadlineOr(err, cause error) error {
+	switch {
+	case errors.Is(cause, errDeadline):
+		return errs.Wrap(err, errs.Expired, "the answer was not complete within 45 s, and the call was ended").WithClass("timeout").
+			WithNext("ask for less: a smaller limit, or another tool; pfsense_mcp_info and mcpctl doctor show what is slow")
+	case cause != nil:
+		return errs.Wrap(err, errs.Expired, "the call was cancelled").WithClass("cancelled")
+	}
+	return err
+}
+
+// progress returns what tells the client how far its call is; nil when it did
+// not ask. A token is an integer or a text, as an id is.
+func progress(call *session.Call) func(int) {
+	meta, ok := call.Param("_meta")
+	if !ok {
+		return nil
+	}
+	token, ok := jsonline.Member(meta, "progressToken")
+	if !ok {
+		return nil
+	}
+	if _, ok := jsonline.ParseID(token); !ok {
+		return nil
+	}
+	var last time.Time
+	sent := -1
+	return func(rows int) {
+		if now := time.Now(); rows > sent && now.Sub(last) >= progressEvery {
+			last, sent = now, rows
+			call.Progress(token, rows, "rows read")
+		}
+	}
+}
+
+// content returns the members of a result: the same data as text, for hosts
+// that show no structured content, and as it is.
+func content(object []byte) []byte {
+	out := make([]byte, 0, 2*len(object)+len(object)/4+128)
+	out = append(out, `"content":[{"type":"text","text":`...)
+	out = jsonline.AppendText(out, string(object))
+	out = append(out, `}],"structuredContent":`...)
+	return append(out, object...)
+}
+
+// errorContent returns the members of a failed result: what failed, the next
+// step, and how to find it in the log.
+func errorContent(err error, requestID string) []byte {
+	e := errs.Public(err)
+	text := e.Msg
+	if e.Next != "" {
+		text += "\nnext: " + e.Next
+	}
+	class := e.Class
+	if class == "" {
+		class = e.Code.String()
+	}
+	text += "\nerror class: " + class + ", request " + requestID
+	out := append([]byte(nil), `"content":[{"type":"text","text":`...)
+	return append(jsonline.AppendText(out, text), `}]`...)
+}

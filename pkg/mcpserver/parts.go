@@ -1,0 +1,63 @@
+package mcpserver
+
+import (
+	"context"
+
+	"pfsensemcp/pkg/mcpserver/internal/admin"
+	"pfsensemcp/pkg/mcpserver/internal/guide"
+	"pfsensemcp/pkg/mcpserver/internal/suite"
+	"pfsensemcp/pkg/mcpserver/internal/tool"
+	"pfsensemcp/pkg/pfrest"
+	"pfsensemcp/pkg/rpc"
+	"pfsensemcp/pkg/secretfile"
+	"pfsensemcp/proto/guidance/v1"
+)
+
+// The inner parts that a program puts together.
+type (
+	// Suite is the other daemons as mcpd sees them.
+	Suite = suite.Suite
+	// Extra is a tool that is no row of the catalog.
+	Extra = tool.Extra
+	// Answer is what a tool answers with.
+	Answer = tool.Answer
+	// Handler answers one call.
+	Handler = tool.Handler
+	// Class says what kind of tool it is.
+	Class = tool.Class
+	// Admin answers operators on mcpd-admin.sock.
+	Admin = admin.Admin
+	// Key is the READ key in its file.
+	Key = admin.Key
+	// Appliance is the part of the client that operators' questions need.
+	Appliance = admin.Appliance
+)
+
+// The classes of tools.
+const (
+	Read     = tool.Read
+	Guidance = tool.Guidance
+	Write    = tool.Write
+)
+
+// NewSuite returns the suite whose sockets are below dir; self is mcpd's own
+// node.
+func NewSuite(dir string, self *rpc.Node) (*Suite, error) { return suite.New(dir, self) }
+
+// NewKey reads the READ key and registers it for redaction. read reads the
+// file, redact hides a secret from the log.
+func NewKey(read func() (secretfile.Secret, error), redact func([]byte)) (*Key, error) {
+	return admin.NewKey(read, redact)
+}
+
+// NewAdmin returns the operators' service.
+func NewAdmin(s *Suite, a Appliance, k *Key) *Admin { return admin.New(s, a, k) }
+
+// AdminMethods is the method table of admin.v1.
+func AdminMethods() []rpc.Method { return admin.Methods() }
+
+// GuidanceTools returns the two guidance tools. identity says what is known of
+// the appliance and is never taken from a caller; nil means that nothing is.
+func GuidanceTools(s *Suite, identity func(context.Context, pfrest.Caller) *guidancepb.Identity) []Extra {
+	return []Extra{guide.Official(s, identity), guide.API(s)}
+}
