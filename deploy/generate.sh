@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes the Go code of proto/. Run by `make generate`, from anywhere.
+# Writes the Go code of proto/; with --check compares it instead and changes
+# nothing. Run by `make generate` and `make check`, from anywhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOTOOLCHAIN="${GOTOOLCHAIN:-go1.27.3}"
@@ -13,17 +14,25 @@ if [ "$have" != "$want" ]; then
 	exit 1
 fi
 
-# The plugins are run through their built files: protoc takes a path to a
-# program and no command line.
-bin="$(mktemp -d)"
-trap 'rm -rf "$bin"' EXIT
-go build -modfile=deploy/tools.mod -o "$bin/" \
+# protoc runs a plugin by the path of a program, so the pinned ones are built.
+tmp="$(mktemp -d)"
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/bin" "$tmp/out"
+go build -modfile=deploy/tools.mod -o "$tmp/bin/" \
 	google.golang.org/protobuf/cmd/protoc-gen-go \
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc
-
-find proto -name '*.pb.go' -delete
 protoc -I . \
-	--plugin="$bin/protoc-gen-go" --plugin="$bin/protoc-gen-go-grpc" \
-	--go_out=. --go_opt=paths=source_relative \
-	--go-grpc_out=. --go-grpc_opt=paths=source_relative,require_unimplemented_servers=true \
+	--plugin="$tmp/bin/protoc-gen-go" --plugin="$tmp/bin/protoc-gen-go-grpc" \
+	--go_out="$tmp/out" --go_opt=paths=source_relative \
+	--go-grpc_out="$tmp/out" --go-grpc_opt=paths=source_relative,require_unimplemented_servers=true \
 	proto/*/v1/*.proto
+
+if [ "${1:-}" = --check ]; then
+	if ! diff -rq -x '*.proto' -x '*_test.go' "$tmp/out/proto" proto; then
+		echo "generate: the generated code is not that of the protos: run make generate" >&2
+		exit 1
+	fi
+	exit 0
+fi
+find proto -name '*.pb.go' -delete
+cp -R "$tmp/out/proto" .

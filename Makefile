@@ -1,0 +1,69 @@
+# make            the same as make build
+# make demo       build, then a whole suite with a pretend appliance; ONCE=1 ends after the conversation
+# make test       every test
+# make check      vet, lint, format, generated code
+# make bench      benchmarks
+# make generate   the Go code of proto/
+# make clean      remove what build made
+
+# go.mod names the toolchain; an older local Go fetches it.
+export GOTOOLCHAIN := go1.27.3
+
+# A tree whose git cannot be asked (another owner, say) is built without its
+# revision instead of not at all.
+ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo yes),yes)
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+endif
+
+TAGS := grpcnotrace
+BUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w'
+TOOL := go tool -modfile=deploy/tools.mod
+
+# Test doubles are programs too: bin/fakepf and the like.
+programs := $(addprefix ./,$(wildcard cmd/*) $(wildcard test/*/cmd/*))
+
+# The race detector needs a C compiler, which nothing else here does.
+RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
+
+.PHONY: build demo test bench check vet lint format generated generate clean
+.DEFAULT_GOAL := build
+
+build:
+	$(BUILD) -tags $(TAGS) -o bin/ $(programs)
+	$(BUILD) -tags $(TAGS),pfsense_demo -o bin/demo/ ./cmd/docfetchd ./cmd/executord
+
+demo: build
+	bin/mcpctl run --demo $(if $(filter-out 0,$(ONCE)),--once)
+
+# The suite tests start built programs and measure nothing by time that the
+# detector would spoil, but it makes them slow: it is for the packages.
+test: vet
+	deploy/ensure-swtpm.sh
+	$(if $(RACE),,@echo "no C compiler: the packages are tested without the race detector")
+	go test -tags $(TAGS) -count=1 $(RACE) ./pkg/... ./proto/... ./cmd/...
+	go test -tags $(TAGS) -count=1 ./test/...
+
+bench:
+	go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...
+
+check: vet lint format generated
+
+vet:
+	go vet -tags $(TAGS) ./...
+	go vet -tags $(TAGS),pfsense_demo ./cmd/...
+
+lint:
+	$(TOOL) staticcheck -tags $(TAGS) ./...
+
+format:
+	@files=$$($(TOOL) gofumpt -l cmd pkg test proto | grep -v '\.pb\.go$$' || true); \
+	if [ -n "$$files" ]; then echo "not formatted (gofumpt -w):"; echo "$$files"; exit 1; fi
+
+generated:
+	deploy/generate.sh --check
+
+generate:
+	deploy/generate.sh
+
+clean:
+	rm -rf bin dist
