@@ -178,8 +178,10 @@ func TestAnInheritedSocketMustStandWhereItIsSafe(t *testing.T) {
 	}{
 		"as it should be":           {func(*testing.T, string) {}, me, ""},
 		"tighter than it should be": {func(t *testing.T, p string) { must(t, os.Chmod(p, 0o600)); must(t, os.Chmod(filepath.Dir(p), 0o700)) }, me, ""},
-		"systemd's default modes": {func(t *testing.T, p string) { must(t, os.Chmod(p, 0o666)); must(t, os.Chmod(filepath.Dir(p), 0o755)) }, me,
-			"has mode 0666, at most 0660"},
+		"systemd's default modes": {
+			func(t *testing.T, p string) { must(t, os.Chmod(p, 0o666)); must(t, os.Chmod(filepath.Dir(p), 0o755)) }, me,
+			"has mode 0666, at most 0660",
+		},
 		"directory alone too open": {func(t *testing.T, p string) { must(t, os.Chmod(filepath.Dir(p), 0o755)) }, me, "has mode 0755, at most 0750"},
 		"another owner":            {func(*testing.T, string) {}, Owner{UID: me.UID + 1, GID: me.GID}, "belongs to"},
 		"another group":            {func(*testing.T, string) {}, Owner{UID: me.UID, GID: me.GID + 1}, "belongs to"},
