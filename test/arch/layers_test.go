@@ -17,18 +17,20 @@ var levels = map[string]int{
 	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10,
 
 	// L1.
-	"pkg/rpc/internal/sock": 15, "pkg/rpc/internal/admit": 15, "pkg/rpc/internal/codec": 15, "pkg/rpc/internal/node": 15,
+	"pkg/pfrest/internal/fault": 12, "pkg/pfrest/internal/envelope": 14, "pkg/pfrest/internal/breaker": 15, "pkg/pfrest/internal/paged": 15,
+	"pkg/rpc/internal/sock": 15, "pkg/rpc/internal/admit": 16, "pkg/rpc/internal/codec": 15, "pkg/rpc/internal/node": 15,
 	"pkg/rpc/rpctest":          21, // for tests
 	"pkg/pfrest/internal/fair": 15, "pkg/pfrest/internal/tlsdial": 15,
 	"pkg/sandbox": 20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 
 	// L2.
-	"pkg/readtool/internal/filterlog": 24, "pkg/readtool/internal/row": 25, "pkg/readtool/internal/where": 26,
+	"pkg/readtool/internal/filterlog": 24, "pkg/readtool/internal/row": 25, "pkg/readtool/internal/where": 26, "pkg/readtool/internal/args": 27,
 	"pkg/daemon": 30, "pkg/readtool": 30, "pkg/guidance": 30, "pkg/docfetch": 30, "pkg/apidocs": 30,
 
 	// L3.
-	"pkg/mcpserver/internal/session": 35,
-	"pkg/executor/internal/store":    34, "pkg/executor/internal/anchor": 34,
+	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35,
+	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36,
+	"pkg/executor/internal/store": 34, "pkg/executor/internal/anchor": 34,
 	"pkg/executor/internal/exchange": 34, "pkg/executor/internal/alias": 34,
 	"pkg/executor/internal/gate": 35,
 	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
@@ -36,13 +38,21 @@ var levels = map[string]int{
 	"pkg/opctl": 41, // the operator's face of supervise and install
 }
 
+// protos are the generated packages that others use: statuses stand in the
+// operators' service, chunks of a contract too.
+var protos = map[string]int{"proto/node/v1": -3, "proto/docs/v1": -2}
+
 // level returns a package's level: generated protocol code is below everything,
 // programs are above everything. Tests and test programs are outside.
 func level(path string) (n int, placed, outside bool) {
 	rel := strings.TrimPrefix(path, module+"/")
 	switch {
-	case strings.HasPrefix(rel, "proto/"):
-		return -1, true, false
+	case rel == "proto", strings.HasPrefix(rel, "proto/"):
+		n, ok := protos[rel]
+		if !ok {
+			n = -1
+		}
+		return n, true, false
 	case strings.HasPrefix(rel, "cmd/"):
 		return 100, true, false
 	case strings.HasPrefix(rel, "test/"), strings.HasPrefix(rel, "deploy/"):
