@@ -23,6 +23,17 @@ type fake struct {
 	requests []string
 	opts     []pfrest.WalkOptions
 	get      func(path string, p pfrest.Page) (pfrest.Answer, error)
+
+	last  string // the list that was split last, and its rows
+	split [][]byte
+}
+
+// rows returns the entries of a path's list.
+func (f *fake) rows(path string) [][]byte {
+	if list := f.data[path]; f.split == nil || list != f.last {
+		f.last, f.split = list, split(list)
+	}
+	return f.split
 }
 
 func (f *fake) Get(_ context.Context, _ pfrest.Caller, ep pfrest.Endpoint, p pfrest.Page) (pfrest.Answer, error) {
@@ -35,7 +46,7 @@ func (f *fake) Get(_ context.Context, _ pfrest.Caller, ep pfrest.Endpoint, p pfr
 	}
 	data := f.data[string(ep)]
 	if p.Limit > 0 { // the newest lines, in ascending order
-		rows := split(data)
+		rows := f.rows(string(ep))
 		rows = rows[max(0, len(rows)-p.Limit):]
 		data = "[" + string(bytes.Join(rows, []byte(","))) + "]"
 	}
@@ -49,7 +60,7 @@ func (f *fake) Walk(ctx context.Context, _ pfrest.Caller, ep pfrest.Endpoint, o 
 		return pfrest.Walked{}, err
 	}
 	w := f.walked
-	rows := split(f.data[string(ep)])
+	rows := f.rows(string(ep))
 	for range f.changes {
 		for i := range min(3, len(rows)) {
 			each(clone(rows[i]), i)

@@ -166,7 +166,7 @@ func TestNoAnswerDependsOnAMaskedSecret(t *testing.T) {
 	}
 	fields := 0
 	for _, tool := range tools(t) {
-		ask := newAsker(t, tool, "alpha", "password alpha")
+		ask := newAsker(t, tool, "alpha")
 		leaves(tool.Model, "", false, func(path string, f *catalog.Field, gated bool) {
 			if gated || f.Kind != catalog.String || len(f.Values) > 0 || f.Mark&catalog.Derived != 0 {
 				return
@@ -188,6 +188,7 @@ func TestNoAnswerDependsOnAMaskedSecret(t *testing.T) {
 				}
 				ask.from(row(p[0]))
 				ask.compare(path, row(p[1]))
+				break // one kind of secret a field is enough
 			}
 		})
 	}
