@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -57,6 +58,9 @@ func stdio(args []string) int {
 		}
 		return daemon.ExitOK
 	}
+	// Hosts start a shim for every window: small before fast.
+	debug.SetGCPercent(25)
+	shim.Trim()
 	out, err := shim.TakeStdout()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcpd stdio: standard output or standard error is not open")
