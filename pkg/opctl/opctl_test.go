@@ -1,0 +1,128 @@
+package opctl
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	adminpb "pfsensemcp/proto/admin/v1"
+	nodepb "pfsensemcp/proto/node/v1"
+)
+
+func run(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = Run(context.Background(), Env{Out: &o, Err: &e, Version: "v0"}, args)
+	return code, o.String(), e.String()
+}
+
+func TestHelpFitsAScreenAndEveryCommandHasAnExample(t *testing.T) {
+	code, out, _ := run(t, "--help")
+	if code != ExitOK || strings.Count(out, "\n") > 24 {
+		t.Errorf("exit %d, %d lines", code, strings.Count(out, "\n"))
+	}
+	for _, c := range commands() {
+		if !strings.Contains(out, c.name) {
+			t.Errorf("help does not list %s", c.name)
+		}
+		code, _, errOut := run(t, c.name, "--help")
+		if code != ExitOK || !strings.Contains(errOut, "example: mcpctl "+c.name) || strings.Count(errOut, "\n") > 24 {
+			t.Errorf("%s --help: exit %d\n%s", c.name, code, errOut)
+		}
+	}
+}
+
+func TestAWrongCommandLineExitsWith2AndSaysWhatToDo(t *testing.T) {
+	for _, args := range [][]string{{}, {"nope"}, {"run", "--nope"}, {"status", "extra"}, {"privileges", "--profile"}} {
+		code, out, errOut := run(t, args...)
+		if code != ExitUsage {
+			t.Errorf("%q exits with %d", args, code)
+		}
+		if !strings.Contains(out+errOut, "usage") && !strings.Contains(errOut, "--help") {
+			t.Errorf("%q says nothing of use: %s", args, errOut)
+		}
+	}
+}
+
+func TestPrivilegesAreThoseOfTheTable(t *testing.T) {
+	code, out, _ := run(t, "privileges")
+	lines := strings.Fields(out)
+	if code != ExitOK || len(lines) != 94 {
+		t.Fatalf("exit %d, %d privileges; the contract has 94", code, len(lines))
+	}
+	for _, p := range lines {
+		if !strings.HasPrefix(p, "api-v2-") || !strings.HasSuffix(p, "-get") {
+			t.Errorf("%s is not a read privilege", p)
+		}
+	}
+	if _, wp, _ := run(t, "privileges", "--profile", "write_protected"); wp != out {
+		t.Error("write_protected needs other READ privileges than auditor")
+	}
+	if _, more, _ := run(t, "privileges", "--toolsets", "all,extended"); len(strings.Fields(more)) <= 94 {
+		t.Error("the extended tools add no privilege")
+	}
+	if _, none, _ := run(t, "privileges", "--profile", "engineer"); none != "" {
+		t.Errorf("engineer grants nothing, but needs %q", none)
+	}
+	code, _, errOut := run(t, "privileges", "--profile", "root")
+	if code != ExitFail || !strings.Contains(errOut, "auditor") {
+		t.Errorf("exit %d: %s", code, errOut)
+	}
+}
+
+func TestASuiteThatIsNotThereIsNamedWithTheNextStep(t *testing.T) {
+	code, _, errOut := run(t, "status", "--dir", t.TempDir())
+	if code != ExitFail || !strings.Contains(errOut, "mcpd") || !strings.Contains(errOut, "next:") {
+		t.Errorf("exit %d: %s", code, errOut)
+	}
+}
+
+func TestASilentSocketDoesNotHangStatus(t *testing.T) {
+	dir, err := os.MkdirTemp("", "oc")
+	if err == nil {
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		err = os.Mkdir(filepath.Join(dir, "mcpd-admin"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "mcpd-admin", "mcpd-admin.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	begun := time.Now()
+	var e bytes.Buffer
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	code := Run(ctx, Env{Out: &e, Err: &e}, []string{"status", "--dir", dir})
+	if code == ExitOK || time.Since(begun) > 5*time.Second {
+		t.Errorf("exit %d after %v: %s", code, time.Since(begun), e.String())
+	}
+}
+
+func TestOutsideTextIsEscapedOnTheTerminal(t *testing.T) {
+	hostile := "\x1b]0;pwned\a\u202e" + strings.Repeat("x", 1000)
+	rows := members(&adminpb.SuiteResponse{Members: []*adminpb.Member{
+		{Name: hostile, Reachable: true, Status: &nodepb.StatusResponse{
+			Version: hostile, Notices: []string{hostile}, Lab: true, TestBuild: true,
+			Sandbox: &nodepb.Sandbox{Mode: hostile, Enforced: []string{hostile}, Missing: []string{hostile}},
+		}},
+		{Name: "guidanced", Problem: hostile, Next: hostile},
+	}})
+	var b bytes.Buffer
+	printMembers(&b, rows, time.Unix(60, 0))
+	if strings.ContainsAny(b.String(), "\x1b\a\u202e") || strings.Contains(b.String(), strings.Repeat("x", 300)) {
+		t.Errorf("a daemon's text reached the terminal as it is: %q", b.String())
+	}
+	for _, want := range []string{"TEST BUILD", "LAB", "missing", "notice", "down", "next"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the view does not show %q:\n%s", want, b.String())
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package supervise
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func sh(script string) *process {
+	return &process{name: "sh", path: "/bin/sh", args: []string{"-c", script}, env: []string{"PATH=/usr/bin:/bin"}}
+}
+
+func TestAProcessThatEndsIsStartedAgain(t *testing.T) {
+	p := sh("exit 3")
+	var stderr tail
+	if err := p.start(nil, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	first := p.pid()
+	ctx, cancel := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	var said []string
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		p.keep(ctx, func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, s)
+			if len(said) == 2 {
+				cancel()
+			}
+		}, &stderr)
+	})
+	wg.Wait()
+	if p.pid() == first {
+		t.Error("it was not started again")
+	}
+	if len(said) < 2 || !strings.Contains(said[0], "exit status 3") || !strings.Contains(said[1], "2s") {
+		t.Errorf("said %q: expected the exit status and a longer second wait", said)
+	}
+}
+
+func TestStopEndsAProcessThatIgnoresSIGTERM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: it waits for the grace of a stop")
+	}
+	p := sh(`trap "" TERM; echo up >&2; while :; do read x; done </dev/zero`)
+	var stderr tail
+	if err := p.start(nil, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); stderr.String() == "" && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	p.stop()
+	if !strings.Contains(p.how(), "killed") {
+		t.Errorf("it ended by %s", p.how())
+	}
+}
+
+func TestTheEndOfStandardErrorIsKept(t *testing.T) {
+	var tl tail
+	for range 1000 {
+		if _, err := tl.Write([]byte("a line of nothing\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tl.Write([]byte("the reason\n")); err != nil {
+		t.Fatal(err)
+	}
+	if s := tl.String(); len(s) > tailBytes || !strings.HasSuffix(s, "the reason") {
+		t.Errorf("%d bytes kept, ending in %q", len(s), s[len(s)-20:])
+	}
+}
+
+func TestAReadyLineIsFoundAmongOthers(t *testing.T) {
+	rl := newReadyLine()
+	for _, line := range []string{"starting\n", "ready url=https://127.0.0.1:1 ca=/x/ca.pem\n", "ready url=second\n", strings.Repeat("x", 1<<20) + "\n"} {
+		if _, err := rl.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := <-rl.line; v["url"] != "https://127.0.0.1:1" || v["ca"] != "/x/ca.pem" {
+		t.Errorf("values %v", v)
+	}
+}
+
+func TestAMissingProgramIsNamedWithTheNextStep(t *testing.T) {
+	if _, err := findProgram(t.TempDir(), "mcpd"); err == nil || !strings.Contains(err.Error(), "mcpd") {
+		t.Errorf("%v", err)
+	}
+}
