@@ -21,7 +21,8 @@ var levels = map[string]int{
 	"pkg/rpc/internal/sock": 15, "pkg/rpc/internal/admit": 16, "pkg/rpc/internal/codec": 15, "pkg/rpc/internal/node": 15,
 	"pkg/rpc/rpctest":          21, // for tests
 	"pkg/pfrest/internal/fair": 15, "pkg/pfrest/internal/tlsdial": 15,
-	"pkg/sandbox": 20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
+	"pkg/openapi/plain": 15,
+	"pkg/sandbox":       20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 
 	// L2.
 	"pkg/readtool/internal/filterlog": 24, "pkg/readtool/internal/row": 25, "pkg/readtool/internal/where": 26, "pkg/readtool/internal/args": 27,
