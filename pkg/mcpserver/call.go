@@ -66,10 +66,27 @@ func (s *Server) unknownTool(name string) error {
 	text := "there is no tool of this name"
 	if _, ok := catalog.Lookup(name); ok {
 		text = "this server's profile, allow-list or toolsets leave this tool out"
-	} else if near := s.nearest(name); near != "" {
+	} else if near := s.nearest(name); related(name, near) {
 		text += "; the nearest is " + near
 	}
 	return &session.Error{Code: jsonline.CodeInvalidParams, Text: text, Data: []byte(`{"class":"unknown_tool"}`)}
+}
+
+// related says whether two names have a word in common beyond those that all
+// tools share: without one the nearest name is a guess that misleads.
+func related(name, near string) bool {
+	words := strings.Split(near, "_")
+	for w := range strings.SplitSeq(name[:min(len(name), 128)], "_") {
+		if w == "pfsense" || w == "get" || len(w) < 3 {
+			continue
+		}
+		for _, n := range words {
+			if strings.HasPrefix(n, w) || strings.HasPrefix(w, n) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // handler runs the calls of one tool.

@@ -146,6 +146,10 @@ func (c *Client) Process() *os.Process {
 	return c.cmd.Process
 }
 
+// CloseInput ends the input of a program that Start ran; the lines that it still
+// owes come, and then Close.
+func (c *Client) CloseInput() error { return c.w.Close() }
+
 // Close ends the input, waits for the rest of the lines and, after Start, for
 // the program's end. It returns the program's failure, or an end of the lines
 // in the middle of one.
