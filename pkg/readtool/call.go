@@ -177,7 +177,7 @@ func (c *call) keep() {
 	if c.returned > 0 {
 		c.out = append(c.out, ',')
 	}
-	c.out = c.dec.Append(c.out, c.args.Pick, row.Limits{})
+	c.out = c.dec.Append(c.out, c.args.Pick, row.Limits{Total: c.room})
 	if len(c.out) <= c.room {
 		c.returned++
 		return
@@ -185,6 +185,7 @@ func (c *call) keep() {
 	if c.returned == 0 {
 		for _, lim := range shrinking {
 			c.dec.Counts.Shown = shown
+			lim.Total = c.room
 			if c.out = c.dec.Append(c.out[:0], c.args.Pick, lim); len(c.out) <= c.room {
 				c.returned, c.shrunk = 1, true
 				return

@@ -15,8 +15,11 @@ import (
 // it, is believed: packages change by hand.
 const packageAge = 60 * time.Second
 
-// maxPackages bounds the list; an appliance has some tens.
-const maxPackages = 2000
+// maxPackages and maxPackageName bound the list; an appliance has some tens.
+const (
+	maxPackages    = 2000
+	maxPackageName = 128
+)
 
 // The states of a package.
 const (
@@ -74,7 +77,7 @@ func (r *Reader) readPackages(ctx context.Context, caller pfrest.Caller) (names 
 			return true
 		}
 		name, err := jsontext.AppendUnquote(nil, member[0])
-		if err != nil || len(name) == 0 {
+		if err != nil || len(name) == 0 || len(name) > maxPackageName {
 			sound = false
 			return true
 		}

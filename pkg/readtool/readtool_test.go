@@ -276,6 +276,19 @@ func TestARowOverTheBudgetIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestAListOfManyEntriesIsCutToFit(t *testing.T) {
+	tool := testTool()
+	tool.Model = &catalog.Model{Name: "Alias", Fields: []catalog.Field{{Name: "name", Mark: catalog.Key}, {Name: "address", List: true}}}
+	f := &fake{data: map[string]string{testPath: `[{"name":"a","address":[` + strings.Repeat(`"198.51.100.1",`, 50_000) + `"x"]}]`}}
+	a, res := run(t, reader(t, Config{Client: f}), tool, `{}`)
+	if len(a.Rows) != 1 || len(res.JSON) > DefaultResultBytes || !hasNote(a.Notes, "1 text or list cut") {
+		t.Fatalf("%d bytes %q", len(res.JSON), a.Notes)
+	}
+	if n := cap(res.JSON); n > 4*DefaultResultBytes {
+		t.Fatalf("%d bytes taken", n)
+	}
+}
+
 func TestALargeRowInTheMiddleIsNotLost(t *testing.T) {
 	long := strings.Repeat("x", 6000)
 	f := &fake{data: map[string]string{testPath: `[{"id":1,"name":"a"},{"id":2,"name":"b","options":"` + long + `"},{"id":3,"name":"c"}]`}}

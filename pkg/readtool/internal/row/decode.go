@@ -11,6 +11,11 @@ import (
 // a longer literal is text in disguise.
 const maxNumber = 40
 
+// maxCells bounds the cells of one row, some 2.5 MB: `{},{},…` would otherwise
+// turn 8 MiB of an answer into more than a gigabyte of ours. The largest real
+// rows, DHCP servers with all their mappings, need some thousands.
+const maxCells = 1 << 17
+
 // state is what stands in a cell.
 type state uint8
 
@@ -102,9 +107,13 @@ func (d *Decoder) hides(f *field) bool { return f.gated() && !d.open }
 // top is the number of the row's own header cell.
 const top = int32(1)
 
-// object reads one object into new cells and returns its number.
+// object reads one object into new cells and returns its number. It reports
+// false for bad syntax and for a row of too many objects.
 func (d *Decoder) object(s *Shape) (int32, bool) {
 	if _, err := d.dec.ReadToken(); err != nil {
+		return 0, false
+	}
+	if len(d.cells)+1+len(s.fields) > maxCells {
 		return 0, false
 	}
 	base := int32(len(d.cells))

@@ -254,6 +254,23 @@ func TestSameLooksAtEveryDecodedFieldButIdAndChangingOnes(t *testing.T) {
 	}
 }
 
+func TestARowOfTooManyObjectsIsUnusableBeforeItCostsMemory(t *testing.T) {
+	d := NewDecoder(compile(t), false)
+	if d.Decode([]byte(`{"id":1,"peers":[` + strings.Repeat(`{},`, 1<<20) + `{}]}`)) {
+		t.Fatal("decoded")
+	}
+	if n := cap(d.cells); n > 2*maxCells {
+		t.Fatalf("%d cells", n)
+	}
+	if !d.Decode([]byte(`{"id":1,"peers":[` + strings.Repeat(`{},`, 1<<14) + `{}]}`)) {
+		t.Fatal("a row of 16,385 objects is not decoded")
+	}
+	out := d.Append(nil, nil, Limits{Total: 1000})
+	if len(out) > 1500 {
+		t.Fatalf("%d bytes written for a bound of 1000", len(out))
+	}
+}
+
 func TestABrokenModelIsRefused(t *testing.T) {
 	loop := &catalog.Model{Name: "Loop"}
 	loop.Fields = []catalog.Field{{Name: "x", Kind: catalog.Object, Model: loop}}

@@ -18,9 +18,13 @@ const MaxText = 16 << 10
 // Limits bounds values further than MaxText does, to make a single row fit an
 // answer. The zero value adds no bound.
 type Limits struct {
-	Text int // bytes of one text
-	List int // entries of one list
+	Text  int // bytes of one text
+	List  int // entries of one list
+	Total int // bytes of dst behind which lists end at once: the result is too long anyway
 }
+
+// over says that dst is already longer than its user can use.
+func (l Limits) over(dst []byte) bool { return l.Total > 0 && len(dst) > l.Total }
 
 // shown is a text as it is shown, and what was done to it on the way.
 type shown struct {
@@ -176,7 +180,7 @@ func (d *Decoder) appendRows(dst []byte, f *field, c cell, pick *Pick, lim Limit
 	}
 	dst = append(dst, '[')
 	n := 0
-	for obj := c.first; obj != 0; obj = d.cells[obj].next {
+	for obj := c.first; obj != 0 && !lim.over(dst); obj = d.cells[obj].next {
 		if lim.List > 0 && n == lim.List {
 			d.Counts.Cut++
 			break
@@ -203,7 +207,7 @@ func (d *Decoder) appendList(dst []byte, f *field, list []byte, lim Limits) []by
 		}
 		n++
 		dst = d.appendScalar(dst, f, v, lim)
-		return false
+		return lim.over(dst)
 	})
 	return append(dst, ']')
 }
