@@ -88,8 +88,10 @@ func TestSchemasRefuseWhatTheToolRefuses(t *testing.T) {
 		}
 	}
 	out := resolve(t, OutputSchema(tool))
-	for _, bad := range []string{`{}`, `{"rows":null}`, `{"rows":[{"id":null}],"returned":1,"matched":1,"scanned":1,"complete":true,"notes":[]}`,
-		`{"rows":[{"id":1,"type":7}],"returned":1,"matched":1,"scanned":1,"complete":true,"notes":[]}`} {
+	for _, bad := range []string{
+		`{}`, `{"rows":null}`, `{"rows":[{"id":null}],"returned":1,"matched":1,"scanned":1,"complete":true,"notes":[]}`,
+		`{"rows":[{"id":1,"type":7}],"returned":1,"matched":1,"scanned":1,"complete":true,"notes":[]}`,
+	} {
 		if validate(out, []byte(bad)) == nil {
 			t.Errorf("%s is valid", bad)
 		}

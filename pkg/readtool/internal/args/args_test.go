@@ -12,7 +12,8 @@ import (
 
 func sample(t testing.TB) (*catalog.Tool, *row.Shape) {
 	tool := &catalog.Tool{Path: "/api/v2/x", List: true, MaxLimit: 100, Model: &catalog.Model{Name: "X", Fields: []catalog.Field{
-		{Name: "name"}, {Name: "mac", Gate: catalog.Network},
+		{Name: "name"},
+		{Name: "mac", Gate: catalog.Network},
 		{Name: "rows", Kind: catalog.Object, List: true, Model: &catalog.Model{Fields: []catalog.Field{{Name: "who", Gate: catalog.Personal}, {Name: "n", Kind: catalog.Integer}}}},
 	}}}
 	s, err := row.Compile(tool.Model)

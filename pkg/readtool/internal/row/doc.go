@@ -13,11 +13,10 @@
 // that a later package version adds) reaching a model unreviewed, unescaped, or
 // piece by piece through the answers of a filter.
 //
-// What is defined about odd input: an object that is not valid JSON or UTF-8, or
-// is nested beyond jsontext's bound or holds objects without end, is unusable as a
-// whole; a modelled name
-// that stands twice makes that field null and counts as drift; a value of the
-// wrong type likewise; an entry of the wrong type inside a list is null in its
-// place, so that parallel lists stay parallel; absent, null and empty stay
-// apart.
+// What is defined about odd input: an object that is not valid JSON or UTF-8, is
+// nested beyond jsontext's bound, or holds objects without end is unusable as a
+// whole; a modelled name that stands twice makes that field null and counts as
+// drift; a value of the wrong type likewise; an entry of the wrong type inside a
+// list is null in its place, so that parallel lists stay parallel; absent, null
+// and empty stay apart.
 package row
