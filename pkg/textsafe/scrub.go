@@ -28,14 +28,26 @@ func Scrub(s string, strict bool) (string, bool) {
 	if i >= len(s) && !strict {
 		return s, false
 	}
-	sc := scan{s: s, strict: strict}
-	sc.all(i)
-	if strict {
-		sc.commands()
-		sc.blobs()
+	// What was taken out can change how its neighbours read, so the result is
+	// looked at again until it stays. Two runs are the rule.
+	changed := false
+	for range maxRuns {
+		sc := scan{s: s, strict: strict}
+		sc.all(i)
+		if strict {
+			sc.commands()
+			sc.blobs()
+		}
+		if len(sc.found) == 0 {
+			break
+		}
+		s, changed, i = sc.result(), true, 1
 	}
-	return sc.result()
+	return s, changed
 }
+
+// maxRuns bounds the runs over one text.
+const maxRuns = 8
 
 // trigger says what a pair of bytes may belong to.
 type trigger uint8
@@ -103,10 +115,7 @@ func (sc *scan) all(i int) {
 }
 
 // result puts the text together again.
-func (sc *scan) result() (string, bool) {
-	if len(sc.found) == 0 {
-		return sc.s, false
-	}
+func (sc *scan) result() string {
 	slices.SortFunc(sc.found, func(a, b span) int { return a.from - b.from })
 	var b strings.Builder
 	b.Grow(len(sc.s))
@@ -121,7 +130,7 @@ func (sc *scan) result() (string, bool) {
 		end = max(end, f.to)
 	}
 	b.WriteString(sc.s[end:])
-	return b.String(), true
+	return b.String()
 }
 
 // url takes the user information out of a URL whose ":/" ends at i.
@@ -187,7 +196,7 @@ func (sc *scan) pem(i int) int {
 	}
 	label, end := pemLabel(s, i-1+len(pemEnd))
 	if !secretLabel(label) {
-		return end
+		return i + 1
 	}
 	from := i - 1
 	if begin {
