@@ -133,7 +133,7 @@ func TestNoFaultEverShowsAValue(t *testing.T) {
 		"[[anchor]]\nuids = ['" + secret + "']", "anchor = '" + secret + "'",
 	}
 	for _, d := range docs {
-		if got := strings.Join(loadFaults(t, d), "\n"); got == "" || strings.Contains(got, "hunter") || strings.Contains(got, "SECRET") {
+		if got := strings.Join(loadFaults(t, d), "\n"); got == "" || strings.Contains(got, "U+") || strings.Contains(got, "hunter") || strings.Contains(got, "SECRET") {
 			t.Errorf("%q: %q", d, got)
 		}
 	}
@@ -171,6 +171,7 @@ func TestKeysAreMatchedByCaseAndOnce(t *testing.T) {
 		good + "tls_ca_file = ''":                        "F:3: tls_ca_file: is empty: give it a value or remove it",
 		good + "socket_dir = '/a/../b'":                  "F:3: socket_dir: must be a path without ..",
 		good + "allowed_tools = ['a','']":                "F:3: allowed_tools: must not have an empty entry",
+		good + "allowed_tools = [\"a\\u0001\"]":          "F:3: allowed_tools: must not contain control characters",
 		good + "allowed_tools = 'a,,b'":                  "F:3: allowed_tools: must not have an empty entry",
 		good + "tls_ca_file = '/x'":                      "F:3: tls_ca_file: must not be set unless tls_mode is auto",
 		good + "log_backup_count = 101":                  "F:3: log_backup_count: must be 1 to 100",

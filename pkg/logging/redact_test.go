@@ -73,6 +73,34 @@ func TestASecretIsTakenOutBeforeAValueIsCut(t *testing.T) {
 	}
 }
 
+func TestTheWholeLineIsScrubbedNotOnlyItsTexts(t *testing.T) {
+	for _, text := range []bool{false, true} {
+		l, out := journal(t, "")
+		l.c.text = text
+		l.Redact([]byte("1234567890123"))
+		l.Logger.Info("m", KeyCount, 1234567890123)
+		if strings.Contains(out.String(), "123456") {
+			t.Errorf("a number is a secret too: %s", out)
+		}
+		if !text {
+			only(t, out) // and the line is JSON still
+		}
+	}
+}
+
+func TestHalfAnEscapeIsNotLeftBehind(t *testing.T) {
+	for secret, value := range map[string]string{
+		"n1234567": "\n1234567 é", "00e9abcd": "\u00e9abcd é", "u0000abc": "\u0000abc", "abc\\": "abc\" é", "abc\\u00": "abc\u00e9",
+	} {
+		l, out := journal(t, "")
+		l.Redact([]byte(secret))
+		l.Logger.Info("kept", KeyDetail, value)
+		if _, line := only(t, out); line["msg"] != "kept" {
+			t.Errorf("%q cost the whole line: %v", secret, line)
+		}
+	}
+}
+
 func TestAnOldSecretStaysRegistered(t *testing.T) {
 	l, out := journal(t, "")
 	old := []byte("old-key-of-the-appliance")
