@@ -60,7 +60,6 @@ func stdio(args []string) int {
 	}
 	// Hosts start a shim for every window: small before fast.
 	debug.SetGCPercent(25)
-	shim.Trim()
 	out, err := shim.TakeStdout()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcpd stdio: standard output or standard error is not open")

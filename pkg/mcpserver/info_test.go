@@ -161,8 +161,10 @@ func (guidanced) Lookup(_ context.Context, r *guidancepb.LookupRequest) (*guidan
 	if r.GetCapability() != "FIREWALL_READ" || r.GetIdentity() != nil {
 		return nil, errs.New(errs.NotFound, "no such capability").WithNext("nearest: FIREWALL_READ")
 	}
-	return &guidancepb.LookupResponse{RequestedCapability: r.GetCapability(), OverallState: "stale", Disclaimer: "d",
-		Guidance: []*guidancepb.Item{{Capability: r.GetCapability(), SourceId: "s", Title: "t <&>"}}}, nil
+	return &guidancepb.LookupResponse{
+		RequestedCapability: r.GetCapability(), OverallState: "stale", Disclaimer: "d",
+		Guidance: []*guidancepb.Item{{Capability: r.GetCapability(), SourceId: "s", Title: "t <&>"}},
+	}, nil
 }
 
 func (guidanced) ToolGuidance(_ context.Context, r *guidancepb.ToolGuidanceRequest) (*guidancepb.ToolGuidanceResponse, error) {

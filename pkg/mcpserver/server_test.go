@@ -237,10 +237,16 @@ func TestWhatIsNotRegisteredDoesNotExist(t *testing.T) {
 	}{
 		{"engineer", func(c *Config) { c.Profile = "engineer" }, nil, "pfsense_mcp_info", "leave this tool out"},
 		{"empty allow-list", func(c *Config) { c.Allow = []string{} }, nil, "pfsense_get_firewall_rules", "leave this tool out"},
-		{"allow-list", func(c *Config) { c.Allow = []string{"pfsense_mcp_info", "pfsense_get_official_guidance"} },
-			[]string{"pfsense_get_official_guidance", "pfsense_mcp_info"}, "pfsense_get_firewall_rules", "leave this tool out"},
-		{"unknown name", func(c *Config) { c.Allow = []string{"pfsense_get_firewall_rules"} },
-			[]string{"pfsense_get_firewall_rules"}, "pfsense_get_firewal_rule", "nearest is pfsense_get_firewall_rules"},
+		{
+			"allow-list", func(c *Config) { c.Allow = []string{"pfsense_mcp_info", "pfsense_get_official_guidance"} },
+			[]string{"pfsense_get_official_guidance", "pfsense_mcp_info"},
+			"pfsense_get_firewall_rules", "leave this tool out",
+		},
+		{
+			"unknown name", func(c *Config) { c.Allow = []string{"pfsense_get_firewall_rules"} },
+			[]string{"pfsense_get_firewall_rules"},
+			"pfsense_get_firewal_rule", "nearest is pfsense_get_firewall_rules",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &appliance{}

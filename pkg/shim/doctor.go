@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"pfsensemcp/pkg/jsonline"
+	"pfsensemcp/pkg/shim/internal/place"
 )
 
 // doctorTimeout bounds the whole look.
@@ -25,7 +24,7 @@ const doctorTimeout = 5 * time.Second
 // be used. dial may be nil.
 func Doctor(ctx context.Context, w io.Writer, version string, sockets []string, dialer func(context.Context, string) (net.Conn, error)) error {
 	if dialer == nil {
-		dialer = dial
+		dialer = place.Dial
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -34,10 +33,10 @@ func Doctor(ctx context.Context, w io.Writer, version string, sockets []string, 
 	}
 	row("shim", "%s", version)
 	for _, p := range sockets {
-		row("socket", "%s: %s", p, describe(p))
+		row("socket", "%s: %s", p, place.Describe(p))
 	}
 	began := time.Now()
-	conn, path, err := dialAny(ctx, sockets, dialer)
+	conn, path, err := place.Find(ctx, sockets, dialer)
 	if err != nil {
 		row("reachable", "no: %s", err)
 		return err
@@ -147,21 +146,4 @@ func count(v jsontext.Value) int {
 		return 0
 	}
 	return len(elements)
-}
-
-// describe says what is at a path, as far as this account may look.
-func describe(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		text, _ := explain(path, err)
-		return text
-	}
-	owner := ""
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		owner = fmt.Sprintf(", uid %d gid %d", st.Uid, st.Gid)
-	}
-	if info.Mode().Type() != os.ModeSocket {
-		return "not a socket" + owner
-	}
-	return fmt.Sprintf("socket, mode %04o%s", info.Mode().Perm(), owner)
 }

@@ -3,21 +3,18 @@ package shim
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"math/rand/v2"
 	"net"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"pfsensemcp/pkg/jsonline"
+	"pfsensemcp/pkg/shim/internal/place"
 )
 
 // Times of the connection. The back-off ends at 2 s: a restarted mcpd is joined
 // before anybody notices, and a missing one costs nothing.
 const (
-	dialTimeout  = 5 * time.Second
 	joinTimeout  = 10 * time.Second // for the replayed handshake
 	writeTimeout = 10 * time.Second
 	firstWait    = 50 * time.Millisecond
@@ -101,7 +98,7 @@ func (s *Shim) wanted() bool {
 
 // open finds mcpd and renews the handshake.
 func (s *Shim) open(ctx context.Context) (*link, error) {
-	conn, path, err := dialAny(ctx, s.cfg.Sockets, s.cfg.Dial)
+	conn, path, err := place.Find(ctx, s.cfg.Sockets, s.cfg.Dial)
 	if err != nil {
 		return nil, err
 	}
@@ -193,46 +190,4 @@ func (l *link) noteRefusal(m jsonline.Message) bool {
 		l.refusal = refusal(jsonline.Text(v))
 	}
 	return true
-}
-
-// dialAny tries the sockets in order and explains the failure that is closest
-// to a success.
-func dialAny(ctx context.Context, paths []string, dial func(context.Context, string) (net.Conn, error)) (net.Conn, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	best, bestRank := "there is no socket to try", -1
-	for _, p := range paths {
-		conn, err := dial(ctx, p)
-		if err == nil {
-			return conn, p, nil
-		}
-		if text, rank := explain(p, err); rank > bestRank {
-			best, bestRank = text, rank
-		}
-	}
-	if bestRank == 0 && len(paths) > 1 {
-		best = "no mcpd at " + strings.Join(paths, " or ") + "; start it with `systemctl start pfsense-mcp.target` or `mcpctl run`"
-	}
-	return nil, "", errors.New(best)
-}
-
-func dial(ctx context.Context, path string) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "unix", path)
-}
-
-// explain turns a failed dial into what to do; a higher rank is closer to a
-// success.
-func explain(path string, err error) (string, int) {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "no mcpd at " + path + "; start it with `systemctl start pfsense-mcp.target` or `mcpctl run`", 0
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nobody listens at " + path + "; see `systemctl status pfsense-mcpd`", 1
-	case errors.Is(err, fs.ErrPermission):
-		return "this user may not open " + path + "; add it to the group pfsense-mcp and log in again", 2
-	case errors.Is(err, context.DeadlineExceeded):
-		return "mcpd at " + path + " does not answer", 3
-	}
-	return "mcpd at " + path + " cannot be reached", 1
 }

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/jsonline"
+	"pfsensemcp/pkg/shim/internal/place"
 )
 
 // Config is what a shim needs. The zero durations take their defaults.
@@ -108,7 +109,7 @@ func New(cfg Config) *Shim {
 	cfg.GapWait = orDefault(cfg.GapWait, time.Second)
 	cfg.Grace = orDefault(cfg.Grace, 50*time.Second)
 	if cfg.Dial == nil {
-		cfg.Dial = dial
+		cfg.Dial = place.Dial
 	}
 	if cfg.Notes == nil {
 		cfg.Notes = io.Discard

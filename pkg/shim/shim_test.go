@@ -479,26 +479,6 @@ func TestAClientThatIsGoneEndsTheSession(t *testing.T) {
 	})
 }
 
-func TestSocketsAreSearchedInOrder(t *testing.T) {
-	for _, tt := range []struct{ flag, env, dir, want string }{
-		{"/a", "/b", "/r", "/a"},
-		{"", "/b", "/r", "/b"},
-		{"", "", "/r", "/r/pfsense-mcp/mcp/mcp.sock " + systemSocket},
-		{"", "", "", systemSocket},
-		{"", "", "relative", systemSocket},
-	} {
-		got, err := Sockets(tt.flag, tt.env, tt.dir)
-		if err != nil || strings.Join(got, " ") != tt.want {
-			t.Errorf("%+v: %q %v", tt, got, err)
-		}
-	}
-	for _, bad := range []string{"rel", "/" + strings.Repeat("x", 100)} {
-		if _, err := Sockets("", bad, ""); err == nil || !strings.Contains(err.Error(), "PFSENSE_MCP_SOCKET") {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-}
-
 func TestDoctorSaysWhatItSees(t *testing.T) {
 	d := &daemon{reply: func(m jsonline.Message) string {
 		res := `{"tools":[{},{}]}`

@@ -1,4 +1,7 @@
-package shim
+// Package process owns what a shim does to its own process: standard output
+// kept for protocol, and memory given back. shim alone imports it; it is where
+// shim's system calls stand.
+package process
 
 import (
 	"os"

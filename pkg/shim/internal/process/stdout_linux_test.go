@@ -1,4 +1,4 @@
-package shim
+package process
 
 import (
 	"bytes"
