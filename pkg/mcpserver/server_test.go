@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -199,7 +200,7 @@ func TestAllFourHintsFollowFromTheRow(t *testing.T) {
 	}
 	for _, e := range s.tools {
 		row, isRow := catalog.Lookup(e.name)
-		open := e.name == catalog.APIGuidanceTool || isRow && row.Path != ""
+		open := !isRow || row.Path != "" // documentation is somebody else's
 		if h := e.hints; !h.ReadOnlyHint || h.DestructiveHint == nil || *h.DestructiveHint || !h.IdempotentHint || h.OpenWorldHint == nil || *h.OpenWorldHint != open {
 			t.Errorf("%s: %+v", e.name, h)
 		}
@@ -209,21 +210,39 @@ func TestAllFourHintsFollowFromTheRow(t *testing.T) {
 	}
 }
 
-func TestInstructionsSayTheModeFirstAndFitEveryHost(t *testing.T) {
-	cfg, _ := config(t, &appliance{})
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := s.instructions(); len(text) >= 1800 || !strings.HasPrefix(text, "READ only") {
-		t.Errorf("%d characters: %.40s", len(text), text)
-	}
-	cfg.Extras = append(cfg.Extras, Extra{Name: "w", Desc: "d", Class: Write, Input: []byte(`{"type":"object"}`)})
-	if s, err = New(cfg); err != nil {
-		t.Fatal(err)
-	}
-	if text := s.instructions(); len(text) >= 1800 || !strings.HasPrefix(text, "READ, and one tool that asks") {
-		t.Errorf("%d characters: %.40s", len(text), text)
+func TestInstructionsSayTheModeFirstAndNameOnlyWhatIsThere(t *testing.T) {
+	write := Extra{Name: "w", Desc: "d", Class: Write, Input: []byte(`{"type":"object"}`)}
+	for _, tt := range []struct {
+		name   string
+		set    func(*Config)
+		begins string
+		tools  int // that are named
+	}{
+		{"all", func(*Config) {}, "READ only", 3},
+		{"with the write tool", func(c *Config) { c.Extras = append(c.Extras, write) }, "READ, and one tool that asks", 3},
+		{"one area", func(c *Config) { c.Toolsets = []string{"dns"} }, "READ only", 1},
+		{"one tool", func(c *Config) { c.Allow = []string{"pfsense_get_gateways"} }, "READ only", 0},
+		{"none", func(c *Config) { c.Profile = "engineer" }, "This server offers no tool", 0},
+	} {
+		cfg, _ := config(t, &appliance{})
+		tt.set(&cfg)
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := s.instructions()
+		if len(text) >= 1800 || !strings.HasPrefix(text, tt.begins) {
+			t.Errorf("%s: %d characters: %.40s", tt.name, len(text), text)
+		}
+		named := regexp.MustCompile(`pfsense_[a-z0-9_]+`).FindAllString(text, -1)
+		if len(named) != tt.tools {
+			t.Errorf("%s: names %v", tt.name, named)
+		}
+		for _, n := range named {
+			if !s.has(n) {
+				t.Errorf("%s: names %s, which is not registered", tt.name, n)
+			}
+		}
 	}
 }
 

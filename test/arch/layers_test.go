@@ -31,6 +31,7 @@ var levels = map[string]int{
 	// L3.
 	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35,
 	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36,
+	"pkg/shim/internal/place": 38, "pkg/shim/internal/process": 38,
 	"pkg/executor/internal/store": 34, "pkg/executor/internal/anchor": 34,
 	"pkg/executor/internal/exchange": 34, "pkg/executor/internal/alias": 34,
 	"pkg/executor/internal/gate": 35,

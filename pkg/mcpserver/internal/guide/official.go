@@ -30,7 +30,7 @@ func Official(s *suite.Suite, identity func(context.Context, pfrest.Caller) *gui
 	return tool.Extra{
 		Name:  catalog.GuidanceTool,
 		Desc:  "Official documentation for one capability of this server, as pinned excerpts with page links, judged against the appliance's version. Give capability or tool_name. Reading matter only: it permits nothing.",
-		Class: tool.Guidance, Answer: g.answer,
+		Class: tool.Guidance, OpenWorld: true, Answer: g.answer,
 		Input: []byte(`{"type":"object","properties":{"capability":{"type":"string","enum":["` +
 			strings.Join(catalog.ReadCapabilities(), `","`) + `"]},"tool_name":{"type":"string"}},"additionalProperties":false}`),
 		Output: []byte(guidanceOutput),
