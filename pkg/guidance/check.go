@@ -3,6 +3,7 @@ package guidance
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -213,7 +214,8 @@ func (r *Registry) cover(all *data, capabilities []string, f *faults) {
 // chain runs in a circle, and no two say something about the same appliance
 // without one of them having the last word.
 func (r *Registry) link(f *faults) {
-	for capability, list := range r.caveats {
+	for _, capability := range slices.Sorted(maps.Keys(r.caveats)) {
+		list := r.caveats[capability]
 		slices.SortFunc(list, func(a, b *Overlay) int { return strings.Compare(a.ID, b.ID) })
 		if len(list) > maxOverlays {
 			f.add(fmt.Sprintf("capability %.64q", capability), fmt.Sprintf("it has more than %d overlays", maxOverlays))
@@ -228,7 +230,6 @@ func (r *Registry) link(f *faults) {
 			}
 		}
 	}
-	slices.Sort(*f) // the walk above is in no order
 }
 
 func (r *Registry) linkOne(where string, o *Overlay, f *faults) {
