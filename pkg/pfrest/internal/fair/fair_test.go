@@ -216,3 +216,44 @@ func TestSlotsStayFairAndBusy(t *testing.T) {
 		})
 	})
 }
+
+func TestWhoJoinsWhileATicketWaitsBringsTheirTurn(t *testing.T) {
+	s := New(2)
+	held := []*Ticket{take(s, 1, 1), take(s, 1, 1)}
+	queued := take(s, 1, 1)
+	cancelled := false
+	w := NewCrowd(s, Owner{1, 1}, func() { cancelled = true })
+	k := NewTicket()
+	w.Seat(k)
+	if !w.Join(Owner{2, 1}) {
+		t.Fatal("it cannot be joined")
+	}
+	s.Release(held[0])
+	if !k.granted || queued.granted {
+		t.Fatal("the one who joined brought no turn")
+	}
+	w.Unseat()
+	if !w.Join(Owner{3, 1}) || len(s.uids[3].sessionsOrNil()) != 0 {
+		t.Fatal("a ticket that was granted is enlisted again")
+	}
+	w.Close()
+	if w.Join(Owner{4, 1}) {
+		t.Fatal("joined after the end")
+	}
+	w.Leave(Owner{1, 1})
+	w.Leave(Owner{2, 1})
+	w.Leave(Owner{9, 9}) // never there
+	if cancelled {
+		t.Fatal("cancelled while somebody waits")
+	}
+	if w.Leave(Owner{3, 1}); !cancelled {
+		t.Fatal("it goes on for nobody")
+	}
+}
+
+func (u *share) sessionsOrNil() map[uint64]*queue {
+	if u == nil {
+		return nil
+	}
+	return u.sessions
+}

@@ -49,6 +49,7 @@ type Member struct {
 	opt  Options
 	each func(row jsontext.Value, pos int) (more bool)
 	rows int
+	full bool         // each returned false: no more rows, but changes are still looked for
 	in   chan message // from the reading; at most one is under way
 	out  chan verdict // one for each message but the last
 	left chan struct{}
@@ -98,7 +99,7 @@ func (m *Member) Follow(ctx context.Context) (Walked, error) {
 // handle does what one message asks for.
 func (m *Member) handle(ctx context.Context, msg message) (v verdict) {
 	if msg.restart {
-		m.rows = 0
+		m.rows, m.full = 0, false
 		if m.opt.Restart != nil {
 			m.opt.Restart()
 		}
@@ -112,18 +113,17 @@ func (m *Member) handle(ctx context.Context, msg message) (v verdict) {
 		}
 		rows = rows[1:]
 	}
+	before := m.rows
 	for i, r := range rows {
-		if i%64 == 0 && ctx.Err() != nil {
-			v.stop = true // whoever waits for the page need not wait for this member
+		// Whoever waits for the page need not wait for a member who leaves.
+		if m.full = m.full || i%64 == 0 && ctx.Err() != nil; m.full {
 			break
 		}
 		m.rows++
-		if !m.each(msg.body[r[0]:r[1]:r[1]], msg.pos+i) {
-			v.stop = true
-			break
-		}
+		m.full = !m.each(msg.body[r[0]:r[1]:r[1]], msg.pos+i)
 	}
-	if len(rows) > 0 && m.opt.Progress != nil {
+	v.stop = m.full
+	if m.rows > before && m.opt.Progress != nil {
 		m.opt.Progress(m.rows)
 	}
 	return v

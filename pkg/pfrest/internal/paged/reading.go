@@ -114,7 +114,8 @@ func (r *Reading) read(ctx context.Context) error {
 	}
 }
 
-func stopped(m *Member) bool { return m.stopped }
+func stopped(m *Member) bool   { return m.stopped }
+func wantsMore(m *Member) bool { return !m.stopped }
 
 func (r *Reading) restartDue() bool { return r.changed && !r.again }
 
@@ -162,8 +163,9 @@ func (r *Reading) smaller(err error) bool {
 // part from the front that is known to fail until the bad row stands alone,
 // leaves that one out and tries the rest whole again.
 func (r *Reading) salvage(ctx context.Context, from, to int) error {
-	fails := to // [from, fails) is known to fail; nothing is when fails <= from
-	for from < to && !r.ended && !r.restartDue() {
+	r.cfg.Admit() // the members are looked at
+	fails := to   // [from, fails) is known to fail; nothing is when fails <= from
+	for from < to && !r.ended && !r.restartDue() && slices.ContainsFunc(r.members, wantsMore) {
 		if fails-from == 1 {
 			r.skip(from)
 			from++
