@@ -1,17 +1,18 @@
 package mcpserver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/jsonline"
 	"pfsensemcp/pkg/pfrest"
 	"pfsensemcp/pkg/readtool"
 )
@@ -81,27 +82,32 @@ func hints(c Class, openWorld bool) mcp.ToolAnnotations {
 }
 
 // register hands the tools to the SDK and renders their list as it is served.
+// The SDK gets name and handler and an empty schema: it would decode every
+// schema once more, and its own list is never asked for.
 func (s *Server) register() error {
 	list := []byte(`"tools":[`)
 	for i, t := range s.tools {
-		mt := &mcp.Tool{
-			Name: t.name, Description: t.desc,
-			InputSchema: json.RawMessage(t.input), Annotations: &t.hints,
+		s.mcp.AddTool(&mcp.Tool{Name: t.name, InputSchema: &jsonschema.Schema{Type: "object"}}, s.handler(t))
+		hints, err := json.Marshal(t.hints)
+		if err != nil {
+			return errs.Wrap(err, errs.Internal, "the hints of "+t.name+" cannot be encoded")
 		}
-		if s.cfg.OutputSchemas && len(t.output) > 0 {
-			mt.OutputSchema = json.RawMessage(t.output)
-		}
-		s.mcp.AddTool(mt, s.handler(t))
 		if i > 0 {
 			list = append(list, ',')
 		}
-		var buf bytes.Buffer
-		enc := json.NewEncoder(&buf)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(mt); err != nil {
-			return errs.Wrap(err, errs.Internal, "the description of "+t.name+" cannot be encoded")
+		list = append(list, `{"name":`...)
+		list = jsonline.AppendText(list, t.name)
+		list = append(list, `,"description":`...)
+		list = jsonline.AppendText(list, t.desc)
+		list = append(list, `,"inputSchema":`...)
+		list = append(list, t.input...)
+		if s.cfg.OutputSchemas && len(t.output) > 0 {
+			list = append(list, `,"outputSchema":`...)
+			list = append(list, t.output...)
 		}
-		list = append(list, bytes.TrimSpace(buf.Bytes())...)
+		list = append(list, `,"annotations":`...)
+		list = append(list, hints...)
+		list = append(list, '}')
 	}
 	s.list = append(list, ']')
 	return nil
