@@ -3,6 +3,9 @@ package guidance
 import (
 	"embed"
 	"io/fs"
+	"maps"
+	"slices"
+	"strings"
 
 	"pfsensemcp/pkg/catalog"
 )
@@ -120,4 +123,14 @@ func (r *Registry) Covered(capability string) (entries []*Entry, reason string) 
 func (r *Registry) Known(capability string) bool {
 	_, bare := r.without[capability]
 	return bare || len(r.coverage[capability]) > 0
+}
+
+// Entries returns all entries, by id: for the maintainers' audit.
+func (r *Registry) Entries() []*Entry {
+	return slices.SortedFunc(maps.Values(r.entries), func(a, b *Entry) int { return strings.Compare(a.SourceID, b.SourceID) })
+}
+
+// Overlays returns all overlays, by id: for the maintainers' audit.
+func (r *Registry) Overlays() []*Overlay {
+	return slices.SortedFunc(maps.Values(r.overlays), func(a, b *Overlay) int { return strings.Compare(a.ID, b.ID) })
 }
