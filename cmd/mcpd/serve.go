@@ -121,7 +121,7 @@ func (s *server) build(p *daemon.Process) (daemon.Running, error) {
 		Version: daemon.Version(), Profile: s.settings.Profile, Allow: s.settings.allow,
 		Toolsets: s.settings.Toolsets, Identity: s.settings.Identity,
 		Reader: reader, OutputSchemas: s.settings.OutputSchemas == "on",
-		Extras: mcpserver.GuidanceTools(suite, nil), Suite: suite,
+		Extras: mcpserver.GuidanceTools(suite, mcpserver.NewApplianceIdentity(s.client).Get), Suite: suite,
 		Operators: p.Callers[rpc.Operators], OperatorsMayUseMCP: s.settings.OperatorsMayUseMCP,
 		Log: p.Log, Metrics: p.Metrics,
 	})

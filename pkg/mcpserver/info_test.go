@@ -186,7 +186,7 @@ func TestGuidanceIsShownAsTheServiceGaveIt(t *testing.T) {
 	cfg.Extras = GuidanceTools(cfg.Suite, nil)
 	c := start(t, cfg).client(t, "")
 	res := ask(t, c, catalog.GuidanceTool, map[string]any{"capability": "FIREWALL_READ"})
-	want := `{"requested_capability":"FIREWALL_READ","overall_state":"stale","identity":{"edition":"","version":null,"source":"","resolved_at":0},` +
+	want := `{"requested_capability":"FIREWALL_READ","overall_state":"stale","identity":{"edition":"","version":null,"source":"","resolved_at":null},` +
 		`"guidance":[{"capability":"FIREWALL_READ","source_id":"s","title":"t <&>","canonical_url":"","content_excerpt":"","content_hash":"","pfsense_edition":"","trust_label":"",` +
 		`"applicability":"","evidence_level":"","applicable_overlay_chain":[],"observed_edition_used":"","observed_version_used":null,"version_mismatch":false,"retrieval_mode":"","snapshot_version":""}],"disclaimer":"d"}`
 	if res.IsError || string(res.Structured) != want || res.Text() != want {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json/v2"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -102,7 +103,7 @@ type identityView struct {
 	Edition    string  `json:"edition"`
 	Version    *string `json:"version"`
 	Source     string  `json:"source"`
-	ResolvedAt int64   `json:"resolved_at"`
+	ResolvedAt *string `json:"resolved_at"` // RFC 3339, UTC
 }
 
 type guidanceItem struct {
@@ -128,11 +129,15 @@ func guidanceResult(r *guidancepb.LookupResponse) guidanceView {
 	id := r.GetIdentity()
 	out := guidanceView{
 		Capability: r.GetRequestedCapability(), State: r.GetOverallState(), Disclaimer: r.GetDisclaimer(),
-		Identity: identityView{Edition: id.GetEdition(), Source: id.GetSource(), ResolvedAt: id.GetResolvedAt()},
+		Identity: identityView{Edition: id.GetEdition(), Source: id.GetSource()},
 		Guidance: []guidanceItem{},
 	}
 	if id != nil {
 		out.Identity.Version = id.Version
+		if at := id.GetResolvedAt(); at > 0 {
+			text := time.Unix(at, 0).UTC().Format(time.RFC3339)
+			out.Identity.ResolvedAt = &text
+		}
 	}
 	for _, g := range r.GetGuidance() {
 		out.Guidance = append(out.Guidance, guidanceItem{
@@ -146,13 +151,17 @@ func guidanceResult(r *guidancepb.LookupResponse) guidanceView {
 	return out
 }
 
+// officialDisclaimer is what guidanced says with every answer; a test holds the
+// two equal.
+const officialDisclaimer = "Documentation, not live state and not authorization: it permits nothing and says nothing about this appliance now. Use the READ tools for state."
+
 const guidanceOutput = `{"type":"object","properties":{` +
 	`"requested_capability":{"type":"string"},"overall_state":{"type":"string"},` +
-	`"identity":{"type":"object","properties":{"edition":{"type":"string"},"version":{"anyOf":[{"type":"string"},{"type":"null"}]},"source":{"type":"string"},"resolved_at":{"type":"integer"}}},` +
+	`"identity":{"type":"object","properties":{"edition":{"type":"string"},"version":{"anyOf":[{"type":"string"},{"type":"null"}]},"source":{"type":"string"},"resolved_at":{"anyOf":[{"type":"string"},{"type":"null"}]}}},` +
 	`"guidance":{"type":"array","items":{"type":"object","properties":{` +
 	`"capability":{"type":"string"},"source_id":{"type":"string"},"title":{"type":"string"},"canonical_url":{"type":"string"},` +
 	`"content_excerpt":{"type":"string"},"content_hash":{"type":"string"},"pfsense_edition":{"type":"string"},"trust_label":{"type":"string"},` +
 	`"applicability":{"type":"string"},"evidence_level":{"type":"string"},"applicable_overlay_chain":{"type":"array","items":{"type":"string"}},` +
 	`"observed_edition_used":{"type":"string"},"observed_version_used":{"anyOf":[{"type":"string"},{"type":"null"}]},"version_mismatch":{"type":"boolean"},` +
 	`"retrieval_mode":{"type":"string"},"snapshot_version":{"type":"string"}}}},` +
-	`"disclaimer":{"type":"string"}},"required":["requested_capability","overall_state","identity","guidance","disclaimer"]}`
+	`"disclaimer":{"type":"string","const":"` + officialDisclaimer + `"}},"required":["requested_capability","overall_state","identity","guidance","disclaimer"]}`
