@@ -4,6 +4,8 @@
 # make check      vet, lint, format, generated code
 # make bench      benchmarks
 # make generate   the Go code of proto/
+# make guidance-audit  the guidance registry against its pages: ARGS="-pages DIR" for saved
+#                 ones, ARGS=-fetch for the pages themselves (a person with a network)
 # make clean      remove what build made
 
 # go.mod names the toolchain; an older local Go fetches it.
@@ -25,7 +27,7 @@ programs := $(addprefix ./,$(wildcard cmd/*) $(wildcard test/*/cmd/*))
 # The race detector needs a C compiler, which nothing else here does.
 RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: build demo test bench check vet lint format generated generate clean
+.PHONY: build demo test bench check vet lint format generated generate guidance-audit clean
 .DEFAULT_GOAL := build
 
 build:
@@ -70,3 +72,7 @@ generate:
 
 clean:
 	rm -rf bin dist
+
+# No test and no daemon runs this.
+guidance-audit:
+	go run ./test/guidanceaudit $(ARGS)
