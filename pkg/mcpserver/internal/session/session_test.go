@@ -134,6 +134,37 @@ func TestEveryIDIsEchoedByteForByteAndCancelledByItsValue(t *testing.T) {
 	})
 }
 
+func TestNeighboursBeyondTheReachOfAFloatAreTwoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := open(t, NewPool())
+		ids := []string{"9007199254740992", "9007199254740993", `"9007199254740993"`, "9007199254740994"}
+		var held []*jsonrpc.Request
+		for _, id := range ids {
+			p.send(call(id))
+			held = append(held, read(t, c))
+		}
+		for i := len(ids) - 1; i >= 0; i-- {
+			if err := answer(t, c, held[i], fmt.Sprintf(`{"n":%d}`, i)); err != nil {
+				t.Fatal(err)
+			}
+			p.want(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"n":%d}}`, ids[i], i))
+		}
+	})
+}
+
+func TestACancellationIsPassedOnOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := open(t, NewPool())
+		cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+		p.send(call("1"), cancel, cancel, cancel, call("2"))
+		for _, want := range []string{"tools/call", "notifications/cancelled", "tools/call"} {
+			if r := read(t, c); r.Method != want {
+				t.Errorf("%s, not %s", r.Method, want)
+			}
+		}
+	})
+}
+
 func TestWhatIsWrongIsAnsweredAndDoesNotReachTheSDK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := open(t, NewPool())
@@ -332,7 +363,7 @@ func TestNoTextOfTheSDKGetsOut(t *testing.T) {
 			sub string
 		}{
 			{errors.New("secret text"), "-32600"},
-			{fmt.Errorf("secret text: %w", &jsonrpc.Error{Code: -32602, Message: "secret text"}), "-32602"},
+			{fmt.Errorf("secret text: %w", &jsonrpc.Error{Code: -32602, Message: "secret text", Data: json.RawMessage(`"secret"`)}), "-32602"},
 			{&jsonrpc.Error{Code: -32603, Message: "secret text"}, `"internal error","data":{"class":"internal","request_id":"`},
 			{&jsonrpc.Error{Code: -31999, Message: "secret text"}, "internal error"},
 			{&jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Message: "secret text", Data: json.RawMessage(`{"supported":["a"]}`)}, `"data":{"supported":["a"]}`},
