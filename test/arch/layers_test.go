@@ -19,8 +19,9 @@ var levels = map[string]int{
 	// L1.
 	"pkg/pfrest/internal/fault": 12, "pkg/pfrest/internal/envelope": 14, "pkg/pfrest/internal/breaker": 15, "pkg/pfrest/internal/paged": 15,
 	"pkg/rpc/internal/sock": 15, "pkg/rpc/internal/admit": 16, "pkg/rpc/internal/codec": 15, "pkg/rpc/internal/node": 15,
-	"pkg/rpc/rpctest":          21, // for tests
-	"pkg/pfrest/internal/fair": 15, "pkg/pfrest/internal/tlsdial": 15,
+	"pkg/rpc/rpctest":             21, // for tests
+	"pkg/artifact/internal/field": 15,
+	"pkg/pfrest/internal/fair":    15, "pkg/pfrest/internal/tlsdial": 15,
 	"pkg/openapi/plain": 15,
 	"pkg/sandbox":       20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 

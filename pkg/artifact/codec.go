@@ -1,0 +1,170 @@
+package artifact
+
+import (
+	"crypto/ed25519"
+	"time"
+
+	"pfsensemcp/pkg/artifact/internal/field"
+	"pfsensemcp/pkg/canon"
+)
+
+// Artifact is one file of the ceremony. The types of this package alone implement
+// it.
+type Artifact interface {
+	// Role returns what the file's signature is for.
+	Role() canon.Role
+	// fields lists the members without the signature, checking rules between them.
+	fields(*field.Codec)
+	// signature returns where the signature is kept.
+	signature() *[]byte
+	// blank returns an empty artifact of the same kind and role.
+	blank() Artifact
+}
+
+// attested is an Artifact of the executor.
+type attested interface {
+	Artifact
+	// AttestedBy returns the id of the executor's key.
+	AttestedBy() string
+}
+
+// form returns the name of the member with the signature, and the file's bound.
+func form(a Artifact) (member string, most int) {
+	if _, ok := a.(attested); ok {
+		return "attestation", MaxAttested
+	}
+	return "proof", MaxSigned
+}
+
+// whole lists all members.
+func whole(a Artifact) func(*field.Codec) {
+	return func(c *field.Codec) {
+		a.fields(c)
+		member, _ := form(a)
+		c.Bytes(member, a.signature(), ed25519.SignatureSize)
+	}
+}
+
+// Payload returns what the signature covers, without the signature.
+func Payload(a Artifact) (canon.Object, error) {
+	o, err := field.Encode(a.fields)
+	return o, structural(err)
+}
+
+// Encode returns the file of a signed artifact.
+func Encode(a Artifact) ([]byte, error) {
+	o, err := field.Encode(whole(a))
+	if err != nil {
+		return nil, structural(err)
+	}
+	b, err := canon.Encode(o)
+	if err != nil {
+		return nil, structural(err)
+	}
+	if _, most := form(a); len(b) > most {
+		return nil, fault(Structure, "file", "is larger than a file of its kind may be")
+	}
+	return b, nil
+}
+
+// decode reads a file: within its bound, canonical byte for byte, exactly the
+// members of its kind.
+func decode(b []byte, a Artifact) error {
+	if _, most := form(a); len(b) > most {
+		return fault(Structure, "file", "is larger than a file of its kind may be")
+	}
+	v, err := canon.DecodeExact(b)
+	if err != nil {
+		return structural(err)
+	}
+	o, ok := v.(canon.Object)
+	if !ok {
+		return fault(Structure, "file", "must be an object")
+	}
+	return structural(field.Decode(o, whole(a)))
+}
+
+// parse is decode for a new T.
+func parse[T any, P interface {
+	*T
+	Artifact
+}](b []byte) (*T, error) {
+	t := P(new(T))
+	if err := decode(b, t); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// message returns the bytes that the signature covers.
+func message(a Artifact) ([]byte, error) {
+	o, err := Payload(a)
+	if err != nil {
+		return nil, err
+	}
+	m, err := canon.SigMessage(a.Role(), o)
+	return m, structural(err)
+}
+
+// Sign signs the artifact under its role and returns the file, after it has been
+// read back and verified as a receiver will.
+func Sign(a Artifact, key ed25519.PrivateKey) ([]byte, error) {
+	if len(key) != ed25519.PrivateKeySize {
+		return nil, fault(Signature, "key", "must be an Ed25519 private key")
+	}
+	m, err := message(a)
+	if err != nil {
+		return nil, err
+	}
+	*a.signature() = ed25519.Sign(key, m)
+	b, err := Encode(a)
+	if err != nil {
+		return nil, err
+	}
+	pub, ok := key.Public().(ed25519.PublicKey)
+	if !ok {
+		return nil, fault(Signature, "key", "must be an Ed25519 private key")
+	}
+	// Reading into a itself would hide a member that is written and not read.
+	again := a.blank()
+	if err := decode(b, again); err != nil {
+		return nil, err
+	}
+	if err := Verify(again, pub); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Verify says whether the signature is the key's, for this role and exactly these
+// members. It does not say whether the key may sign: see Authorities.Verify.
+func Verify(a Artifact, pub ed25519.PublicKey) error {
+	m, err := message(a)
+	if err != nil {
+		return err
+	}
+	if len(pub) != ed25519.PublicKeySize || len(*a.signature()) != ed25519.SignatureSize || !ed25519.Verify(pub, m, *a.signature()) {
+		return fault(Signature, "signature", "is not by this key over this file")
+	}
+	return nil
+}
+
+// evidence returns a signed artifact's digest, which covers the proof too.
+func evidence(p canon.Purpose, a Artifact) (string, error) {
+	o, err := Payload(a)
+	if err != nil {
+		return "", err
+	}
+	o["proof_digest"] = canon.Hash(*a.signature())
+	d, err := p.Digest(o)
+	return d, structural(err)
+}
+
+// between notes a rule about two times of one file.
+func between(c *field.Codec, issued, expires time.Time, most time.Duration) {
+	if c.Failed() {
+		return
+	}
+	c.Check(expires.After(issued), "expires_at", "must be later than issued_at")
+	c.Check(expires.Sub(issued) <= most, "expires_at", "is too long after issued_at")
+}
