@@ -62,7 +62,6 @@ func (c *Client) fly(ctx context.Context, key getKey, f *flight, requestID strin
 		delete(c.gets, key)
 	}
 	c.mu.Unlock()
-	f.Close()
 	close(f.done)
 }
 

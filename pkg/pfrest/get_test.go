@@ -389,7 +389,7 @@ func TestAnUnreachableApplianceIsSaidToBeThat(t *testing.T) {
 }
 
 func TestIdenticalGetsAreOneRequest(t *testing.T) {
-	var unblock = make(chan struct{})
+	unblock := make(chan struct{})
 	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		<-unblock
 		reply(w, 200, success(`{"a":1}`))
@@ -501,7 +501,7 @@ func TestTheSchemaIsStreamedWithoutAKey(t *testing.T) {
 	if st := c.State(); st.InFlight != 0 || st.Requests != 1 || st.Slots != 1 {
 		t.Errorf("after it: %+v", st)
 	}
-	if header.Get(keyHeader) != "" || header.Get("Accept") != "application/json" {
+	if _, has := header[keyHeader]; has || header.Get("Accept") != "application/json" {
 		t.Errorf("headers %v", header)
 	}
 	if a.uris()[0] != "GET /api/v2/schema/openapi" || strings.Count(log.String(), "\n") != 1 {

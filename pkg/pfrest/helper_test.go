@@ -39,7 +39,6 @@ const (
 type appliance struct {
 	*httptest.Server
 	requests atomic.Int64
-	log      bytes.Buffer
 	mu       sync.Mutex
 	seen     []string // method and URI of each request
 }

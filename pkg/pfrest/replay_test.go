@@ -3,7 +3,6 @@ package pfrest
 import (
 	"encoding/json"
 	"encoding/json/jsontext"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -148,7 +147,7 @@ func TestRecordedListsWalk(t *testing.T) {
 	var now capture
 	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", now.Headers["content-type"])
-		_, _ = io.WriteString(w, string(now.Body))
+		_, _ = w.Write(now.Body)
 	})
 	c := a.client(t)
 	walked := 0

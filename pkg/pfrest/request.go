@@ -128,10 +128,17 @@ func (c *Client) exchange(ctx context.Context, cl call, p *envelope.Parser, buf 
 	defer cancel()
 	r := c.start(ctx, cl)
 	body, env, err = c.get(timed, &r, cred, p, buf)
+	if err != nil && timed.Err() != nil && r.status != http.StatusUnauthorized {
+		// What looks like a bad answer may be what the other side made of our
+		// hanging up: net/http can still deliver that.
+		err = c.netFault(timed, ctx, cl.ep, err)
+	}
 	o := breaker.Answered
 	switch {
 	case err == nil:
-	case timed.Err() == context.DeadlineExceeded && ctx.Err() == nil:
+	case ctx.Err() != nil:
+		o = breaker.Unknown
+	case timed.Err() != nil:
 		o = breaker.TimedOut
 	case r.status == 0:
 		o = breaker.Unknown

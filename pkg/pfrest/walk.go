@@ -91,7 +91,6 @@ func (c *Client) joinWalk(ctx context.Context, o fair.Owner, key walkKey, m *pag
 		Admit: func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			w.Close()
 			if c.walks[key] == w {
 				delete(c.walks, key)
 			}

@@ -14,7 +14,7 @@ type Crowd struct {
 
 	mu     sync.Mutex
 	owners []Owner
-	shut   bool    // nobody can join any more
+	shut   bool    // the last one left: nobody can join any more
 	ticket *Ticket // while it waits
 }
 
@@ -48,13 +48,6 @@ func (w *Crowd) Leave(o Owner) {
 		w.shut = true
 		w.cancel()
 	}
-}
-
-// Close lets nobody join any more.
-func (w *Crowd) Close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.shut = true
 }
 
 // Seat puts a ticket into the queue of everybody who waits.

@@ -71,12 +71,18 @@ const (
 
 // The faults that no response_id names.
 var (
-	KeyRefused = Fault{errs.Denied, ClassAuthentication, "the appliance refused the API key",
-		"put a valid key into the key file and reload; until then nothing more is sent, so that login protection does not lock this host out", nil}
-	NotREST = Fault{errs.Unavailable, ClassNotREST, "a web page was answered instead of the REST API's JSON",
-		"check host and port of the API URL, and that the REST API package is installed and enabled", nil}
-	EmptyBody = Fault{errs.Unavailable, ClassEncoding, "the appliance answered 200 with an empty body: it could not encode a text that is not UTF-8",
-		"smaller pages show which entry it is; correct its text in the web interface", ErrSalvageable}
+	KeyRefused = Fault{
+		errs.Denied, ClassAuthentication, "the appliance refused the API key",
+		"put a valid key into the key file and reload; until then nothing more is sent, so that login protection does not lock this host out", nil,
+	}
+	NotREST = Fault{
+		errs.Unavailable, ClassNotREST, "a web page was answered instead of the REST API's JSON",
+		"check host and port of the API URL, and that the REST API package is installed and enabled", nil,
+	}
+	EmptyBody = Fault{
+		errs.Unavailable, ClassEncoding, "the appliance answered 200 with an empty body: it could not encode a text that is not UTF-8",
+		"smaller pages show which entry it is; correct its text in the web interface", ErrSalvageable,
+	}
 	TooLarge  = Fault{errs.Exhausted, ClassShape, "the answer is larger than the limit for one answer", "ask for fewer rows", ErrTooLarge}
 	Broken    = Fault{errs.Unavailable, ClassConnection, "the connection to the appliance broke before the answer was whole", askAgain, nil}
 	Late      = Fault{errs.Expired, ClassTimeout, "the appliance did not answer in time", "call again later, or ask for fewer rows", nil}
@@ -94,28 +100,48 @@ var byID = map[string]struct {
 	status int
 	Fault
 }{
-	"AUTH_AUTHORIZATION_FAILED": {403, Fault{errs.Denied, ClassAuthorization, "the appliance's API user lacks the privilege for this endpoint",
-		"grant the API user exactly the privilege that this tool needs (mcpctl privileges lists them)", nil}},
-	"ENDPOINT_CLIENT_NOT_ALLOWED_BY_ACL": {403, Fault{errs.Denied, ClassPolicy, "the REST API's access list refuses this host",
-		"add this host's address to the access list in the REST API settings", nil}},
-	"ENDPOINT_INTERFACE_NOT_ALLOWED": {403, Fault{errs.Denied, ClassPolicy, "the REST API does not answer on the interface that the request came in on",
-		"allow the interface in the REST API settings, or set the API URL to an address on an allowed one", nil}},
-	"ENDPOINT_REST_API_IS_NOT_ENABLED": {503, Fault{errs.Unavailable, ClassAPIDisabled, "the REST API is switched off on the appliance",
-		"enable it in the REST API settings of the web interface", nil}},
-	"ENDPOINT_UNAVAILABLE": {503, Fault{errs.Unavailable, ClassUpdating, "the REST API package is being installed or upgraded",
-		"wait until the package manager has finished, then call again", nil}},
-	"DISPATCHER_TOO_MANY_QUEUED_PROCESSES": {503, Fault{errs.Unavailable, ClassBusy, "too many apply jobs wait on the appliance",
-		"wait some minutes, then call again", nil}},
-	"MODEL_WRITE_CONFIG_LOCKED": {503, Fault{errs.Unavailable, ClassBusy, "the appliance's configuration is locked by another change",
-		"wait a minute, then call again", nil}},
-	"MODEL_MISSING_REQUIRED_PACKAGE": {404, Fault{errs.NotFound, ClassPackageAbsent, "the package that this endpoint belongs to is not installed on the appliance",
-		"install the package on the appliance, or leave this tool unused", nil}},
+	"AUTH_AUTHORIZATION_FAILED": {403, Fault{
+		errs.Denied, ClassAuthorization, "the appliance's API user lacks the privilege for this endpoint",
+		"grant the API user exactly the privilege that this tool needs (mcpctl privileges lists them)", nil,
+	}},
+	"ENDPOINT_CLIENT_NOT_ALLOWED_BY_ACL": {403, Fault{
+		errs.Denied, ClassPolicy, "the REST API's access list refuses this host",
+		"add this host's address to the access list in the REST API settings", nil,
+	}},
+	"ENDPOINT_INTERFACE_NOT_ALLOWED": {403, Fault{
+		errs.Denied, ClassPolicy, "the REST API does not answer on the interface that the request came in on",
+		"allow the interface in the REST API settings, or set the API URL to an address on an allowed one", nil,
+	}},
+	"ENDPOINT_REST_API_IS_NOT_ENABLED": {503, Fault{
+		errs.Unavailable, ClassAPIDisabled, "the REST API is switched off on the appliance",
+		"enable it in the REST API settings of the web interface", nil,
+	}},
+	"ENDPOINT_UNAVAILABLE": {503, Fault{
+		errs.Unavailable, ClassUpdating, "the REST API package is being installed or upgraded",
+		"wait until the package manager has finished, then call again", nil,
+	}},
+	"DISPATCHER_TOO_MANY_QUEUED_PROCESSES": {503, Fault{
+		errs.Unavailable, ClassBusy, "too many apply jobs wait on the appliance",
+		"wait some minutes, then call again", nil,
+	}},
+	"MODEL_WRITE_CONFIG_LOCKED": {503, Fault{
+		errs.Unavailable, ClassBusy, "the appliance's configuration is locked by another change",
+		"wait a minute, then call again", nil,
+	}},
+	"MODEL_MISSING_REQUIRED_PACKAGE": {404, Fault{
+		errs.NotFound, ClassPackageAbsent, "the package that this endpoint belongs to is not installed on the appliance",
+		"install the package on the appliance, or leave this tool unused", nil,
+	}},
 	"MODEL_OBJECT_NOT_FOUND":        {404, Fault{errs.NotFound, ClassNotFound, "the appliance has no such object", "list the objects first", nil}},
 	"MODEL_PARENT_OBJECT_NOT_FOUND": {404, Fault{errs.NotFound, ClassNotFound, "the appliance has no such parent object", "list the parent objects first", nil}},
-	"INTEGER_FIELD_WITH_NON_INTEGER_INTERNAL_VALUE": {500, Fault{errs.Unavailable, ClassUnreadable,
-		"one stored value that should be a whole number is not, and makes the whole list unreadable", findIt, ErrSalvageable}},
-	"FLOAT_FIELD_WITH_NON_FLOAT_INTERNAL_VALUE": {500, Fault{errs.Unavailable, ClassUnreadable,
-		"one stored value that should be a number is not, and makes the whole list unreadable", findIt, ErrSalvageable}},
+	"INTEGER_FIELD_WITH_NON_INTEGER_INTERNAL_VALUE": {500, Fault{
+		errs.Unavailable, ClassUnreadable,
+		"one stored value that should be a whole number is not, and makes the whole list unreadable", findIt, ErrSalvageable,
+	}},
+	"FLOAT_FIELD_WITH_NON_FLOAT_INTERNAL_VALUE": {500, Fault{
+		errs.Unavailable, ClassUnreadable,
+		"one stored value that should be a number is not, and makes the whole list unreadable", findIt, ErrSalvageable,
+	}},
 	"QUERY_FILTER_NOT_FOUND":             {404, clientBug(404)},
 	"MODEL_REQUIRES_ID":                  {400, clientBug(400)},
 	"ENDPOINT_LIMIT_FIELD_INVALID_TYPE":  {400, clientBug(400)},
@@ -123,8 +149,10 @@ var byID = map[string]struct {
 }
 
 func clientBug(status int) Fault {
-	return Fault{errs.Internal, ClassClientBug, fmt.Sprintf("the appliance refused the form of our request (status %d)", status),
-		"this is a fault of pfsense-mcp, or a REST API version that it does not know: report both versions", nil}
+	return Fault{
+		errs.Internal, ClassClientBug, fmt.Sprintf("the appliance refused the form of our request (status %d)", status),
+		"this is a fault of pfsense-mcp, or a REST API version that it does not know: report both versions", nil,
+	}
 }
 
 // Of judges an answer that is not 200. id is the response_id of a whole envelope

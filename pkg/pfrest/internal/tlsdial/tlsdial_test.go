@@ -255,3 +255,20 @@ func TestSettingsThatContradictAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestEveryFailureSaysWhatToDo(t *testing.T) {
+	for k := Resolve; k <= Handshake; k++ {
+		f := &Failure{Kind: k, Err: errors.New("secret")}
+		class, msg, next := f.Text(false)
+		if msg == "" || next == "" || (class == classTLS) != (k >= Untrusted) || strings.Contains(msg+next, "secret") {
+			t.Errorf("kind %d: %s %q %q", k, class, msg, next)
+		}
+		_, _, blocked := f.Text(true)
+		if (blocked != next) != (k == NoAnswer) {
+			t.Errorf("kind %d after a refused key: %q", k, blocked)
+		}
+	}
+	if _, _, next := (&Failure{Kind: Untrusted, Pin: "PIN"}).Text(false); !strings.Contains(next, "PIN") {
+		t.Errorf("no pin to compare: %s", next)
+	}
+}
