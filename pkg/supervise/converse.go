@@ -161,6 +161,10 @@ var script = []step{
 		params: `{"name":"pfsense_get_firewall_states","arguments":{"limit":1000}}`, check: refused("limit"),
 	},
 	{
+		say: "What does the manual say about gateways? (Offline, from guidanced.)", method: "tools/call",
+		params: `{"name":"pfsense_get_official_guidance","arguments":{"capability":"GATEWAY_READ"}}`, check: object("guidance"),
+	},
+	{
 		say: "And with guidanced, docfetchd and executord killed?", method: "tools/call",
 		params: `{"name":"pfsense_get_gateway_status","arguments":{}}`, check: rows(1),
 		before: func(s *suite) { s.kill("guidanced", "docfetchd", "executord") },

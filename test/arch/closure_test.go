@@ -85,7 +85,6 @@ func checkStaleBans(bans []ban, pkgs []listed) []string {
 // exist, so that the rule is there on the day they are.
 var planned = map[string]bool{
 	module + "/pkg/docfetch":  true,
-	module + "/pkg/guidance":  true,
 	module + "/pkg/executor/": true,
 }
 
