@@ -189,7 +189,7 @@ func (l *lines) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, n
 
 // within gives a test's calls a bound, so that a hang is a failure.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -197,7 +197,7 @@ func within(t testing.TB) context.Context {
 // waitFor polls a condition that another goroutine makes true.
 func waitFor(t testing.TB, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not happen in time")
 		}
