@@ -96,7 +96,7 @@ var dnsRows = []*Tool{
 	{
 		Name:       "pfsense_get_bind_settings",
 		Title:      "BIND settings",
-		Desc:       "Settings of the BIND package. Without the package the API answers defaults: the note says whether it is installed.",
+		Desc:       "Settings of the BIND package. Defaults without it: the notes say whether it is installed.",
 		Toolset:    SetDNS,
 		Capability: "SERVICES_BIND_READ",
 		Path:       "/api/v2/services/bind/settings",

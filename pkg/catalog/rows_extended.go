@@ -180,7 +180,7 @@ var extendedRows = []*Tool{
 	{
 		Name:       "pfsense_get_haproxy_settings",
 		Title:      "HAProxy settings",
-		Desc:       "Global HAProxy settings: on, limits, logging, resolvers, mailers, TLS mode. Without the package the API answers defaults.",
+		Desc:       "Global HAProxy settings: on, limits, logging, resolvers, mailers, TLS mode. Defaults without the package.",
 		Toolset:    SetExtended,
 		Capability: ExtendedRead,
 		Path:       "/api/v2/services/haproxy/settings",
@@ -250,7 +250,7 @@ var extendedRows = []*Tool{
 	{
 		Name:       "pfsense_get_vpn_wireguard_peers",
 		Title:      "WireGuard peers",
-		Desc:       "WireGuard peers as stored: tunnel, endpoint, allowed networks, keepalive. Preshared keys are never shown.",
+		Desc:       "WireGuard peers as stored: tunnel, endpoint, allowed networks, keepalive. No preshared keys.",
 		Toolset:    SetExtended,
 		Capability: ExtendedRead,
 		Path:       "/api/v2/vpn/wireguard/peers",
@@ -265,7 +265,7 @@ var extendedRows = []*Tool{
 	{
 		Name:       "pfsense_get_vpn_wireguard_settings",
 		Title:      "WireGuard settings",
-		Desc:       "Global settings of the WireGuard package. Without the package the API answers defaults.",
+		Desc:       "Global settings of the WireGuard package. Defaults without the package.",
 		Toolset:    SetExtended,
 		Capability: ExtendedRead,
 		Path:       "/api/v2/vpn/wireguard/settings",
@@ -278,7 +278,7 @@ var extendedRows = []*Tool{
 	{
 		Name:       "pfsense_get_vpn_wireguard_tunnels",
 		Title:      "WireGuard tunnels",
-		Desc:       "WireGuard tunnels as stored: name, port, addresses, MTU. Private keys are never shown.",
+		Desc:       "WireGuard tunnels as stored: name, port, addresses, MTU. No private keys.",
 		Toolset:    SetExtended,
 		Capability: ExtendedRead,
 		Path:       "/api/v2/vpn/wireguard/tunnels",

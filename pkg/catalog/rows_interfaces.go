@@ -19,7 +19,7 @@ var interfacesRows = []*Tool{
 	{
 		Name:       "pfsense_get_interface_configs",
 		Title:      "Interface configuration",
-		Desc:       "Assigned interfaces as stored: switched on or off, IPv4 and IPv6 type, address, gateway, MTU, MSS, DHCP client options, bogon and private blocks.",
+		Desc:       "Assigned interfaces as stored: on or off, IPv4 and IPv6 type, address, gateway, MTU, MSS, DHCP client options, bogon and private blocks.",
 		Toolset:    SetInterfaces,
 		Core:       true,
 		Capability: "INTERFACE_CONFIG_READ",

@@ -19,7 +19,7 @@ var servicesRows = []*Tool{
 	{
 		Name:       "pfsense_get_acme_settings",
 		Title:      "ACME settings",
-		Desc:       "Switches of the ACME package: renewal job on, certificates written to disk. Without the package the API answers defaults.",
+		Desc:       "Switches of the ACME package: renewal job on, certificates written to disk. Defaults without the package.",
 		Toolset:    SetServices,
 		Capability: "SERVICES_ACME_READ",
 		Path:       "/api/v2/services/acme/settings",
@@ -47,7 +47,7 @@ var servicesRows = []*Tool{
 	{
 		Name:       "pfsense_get_email_notification_settings",
 		Title:      "Mail notifications",
-		Desc:       "Mail notification settings: server, port, TLS, addresses. The SMTP password is never shown.",
+		Desc:       "Mail notification settings: server, port, TLS, addresses. No SMTP password.",
 		Toolset:    SetServices,
 		Capability: "SYSTEM_NOTIFICATIONS_READ",
 		Path:       "/api/v2/system/notifications/email_settings",
@@ -59,7 +59,7 @@ var servicesRows = []*Tool{
 	{
 		Name:       "pfsense_get_freeradius_eap",
 		Title:      "FreeRADIUS EAP settings",
-		Desc:       "EAP settings of the FreeRADIUS package: types, TLS version, certificates, cache. Without the package the API answers defaults.",
+		Desc:       "EAP settings of the FreeRADIUS package: types, TLS version, certificates, cache. Defaults without the package.",
 		Toolset:    SetServices,
 		Capability: "SERVICES_FREERADIUS_READ",
 		Path:       "/api/v2/services/freeradius/eap",
@@ -72,7 +72,7 @@ var servicesRows = []*Tool{
 	{
 		Name:       "pfsense_get_ntp_settings",
 		Title:      "NTP settings",
-		Desc:       "NTP server and client settings. Authentication keys are never shown. Not whether the clock is in step.",
+		Desc:       "NTP server and client settings. No authentication keys. Not whether the clock is in step.",
 		Toolset:    SetServices,
 		Capability: "SERVICES_NTP_READ",
 		Path:       "/api/v2/services/ntp/settings",

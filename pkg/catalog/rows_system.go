@@ -43,7 +43,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_system_hasync",
 		Title:      "High availability sync",
-		Desc:       "State and configuration sync to the peer as stored: what is copied, where to. The password is never shown. No sync result.",
+		Desc:       "State and configuration sync to the peer as stored: what is copied, where to. No password, no sync result.",
 		Toolset:    SetSystem,
 		Core:       true,
 		Capability: "SYSTEM_HA_SYNC_READ",
@@ -71,7 +71,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_system_certificates",
 		Title:      "Certificates",
-		Desc:       "Certificates and pending requests: name, refid, issuer, validity, days left. Private keys are never shown. Use fields: the PEM texts are long.",
+		Desc:       "Certificates and pending requests: name, refid, issuer, validity, days left. No private keys. Use fields: PEM texts are long.",
 		Toolset:    SetSystem,
 		Core:       true,
 		Capability: "SYSTEM_CERTIFICATE_READ",
@@ -127,7 +127,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_auth_keys",
 		Title:      "REST API keys",
-		Desc:       "Keys of the REST API: owner, description, hash method, length. The keys and their hashes are never shown.",
+		Desc:       "Keys of the REST API: owner, description, hash method, length. Neither keys nor hashes.",
 		Toolset:    SetSystem,
 		Capability: "AUTH_KEYS_READ",
 		Path:       "/api/v2/auth/keys",
@@ -155,7 +155,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_system_certificate_authorities",
 		Title:      "Certificate authorities",
-		Desc:       "Certificate authorities: name, refid, trust, serial. Private keys are never shown. Use fields: the PEM texts are long.",
+		Desc:       "Certificate authorities: name, refid, trust, serial. No private keys. Use fields: PEM texts are long.",
 		Toolset:    SetSystem,
 		Capability: "SYSTEM_CERTIFICATE_AUTHORITY_READ",
 		Path:       "/api/v2/system/certificate_authorities",
@@ -181,7 +181,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_system_crls",
 		Title:      "Certificate revocation lists",
-		Desc:       "Revocation lists with their certificates, as stored. Use fields: the PEM text is long.",
+		Desc:       "Revocation lists with their certificates, as stored. Use fields: PEM texts are long.",
 		Toolset:    SetSystem,
 		Capability: "SYSTEM_CRLS_READ",
 		Path:       "/api/v2/system/crls",

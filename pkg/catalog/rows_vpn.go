@@ -105,7 +105,7 @@ var vpnRows = []*Tool{
 	{
 		Name:       "pfsense_get_status_wireguard_peers",
 		Title:      "WireGuard peer status",
-		Desc:       "WireGuard peers live: endpoint, last handshake, traffic. Preshared keys are never shown.",
+		Desc:       "WireGuard peers live: endpoint, last handshake, traffic. No preshared keys.",
 		Toolset:    SetVPN,
 		Capability: "STATUS_WIREGUARD_PEER_READ",
 		Path:       "/api/v2/status/wireguard/peers",
@@ -191,7 +191,7 @@ var vpnRows = []*Tool{
 	{
 		Name:       "pfsense_get_vpn_openvpn_servers",
 		Title:      "OpenVPN servers",
-		Desc:       "OpenVPN servers as stored: mode, protocol, port, networks, ciphers, authentication. Keys are never shown; use fields, rows are wide.",
+		Desc:       "OpenVPN servers as stored: mode, protocol, port, networks, ciphers, authentication. No keys; use fields, rows are wide.",
 		Toolset:    SetVPN,
 		Capability: "VPN_OPENVPN_SERVER_READ",
 		Path:       "/api/v2/vpn/openvpn/servers",

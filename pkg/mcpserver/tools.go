@@ -159,7 +159,7 @@ var sentences = []struct {
 		needs: []string{"pfsense_get_gateways", "pfsense_get_gateway_status"},
 		text:  "Configuration is not status: pfsense_get_gateways is what is set, pfsense_get_gateway_status what is measured now.",
 	},
-	{text: `Lists take limit, offset, fields (names to keep) and where (all must hold), for example {"where": ["interface = wan", "descr contains vpn"], "fields": ["descr", "source"]}: ask for what you need instead of everything.`},
+	{text: `Lists take limit (100 unless given), offset, fields (names to keep) and where (all must hold), for example {"where": ["interface = wan", "descr contains vpn"], "fields": ["descr", "source"]}: ask for what you need instead of everything.`},
 	{text: "In a list's result, matched counts the rows that fit where, and complete says whether all of them are in rows; if not, narrow or go on with offset."},
 	{text: "null means that the appliance has no value: it is not zero, false or empty. Hidden values are null too, and notes says so; set include_identifying_metadata only when the task needs addresses or names."},
 	{text: "Notes are part of the answer: repeat what they say about completeness or doubt."},

@@ -54,6 +54,7 @@ var rows = map[string]row{
 type Options struct {
 	Appliance fakepf.Options
 	URL       string // instead of the pretend appliance's
+	CA        []byte // PEM of who signed the certificate of URL's server; nil: tls_mode is for Settings to say
 	Settings  string // lines for mcpd.toml
 }
 
@@ -108,8 +109,11 @@ func New(t *testing.T, o Options) *Suite {
 	url, ca := o.URL, ""
 	if url == "" {
 		s.Appliance = fakepf.Start(t, o.Appliance)
-		url, ca = s.Appliance.URL(), filepath.Join(s.Dir, "ca.pem")
-		s.file("ca.pem", string(s.Appliance.CAPEM()), UIDMcpd)
+		url, o.CA = s.Appliance.URL(), s.Appliance.CAPEM()
+	}
+	if o.CA != nil {
+		ca = filepath.Join(s.Dir, "ca.pem")
+		s.file("ca.pem", string(o.CA), UIDMcpd)
 	}
 	s.file("read-key", fakepf.ReadKey+"\n", UIDMcpd)
 	s.chmod(s.Dir, 0o755)

@@ -8,11 +8,12 @@ import (
 	"pfsensemcp/pkg/readtool/internal/where"
 )
 
-// Schema returns the JSON schema of a tool's arguments.
+// Schema returns the JSON schema of a tool's arguments. The default of limit is
+// the same for every tool and stands in the instructions: here it would cost a
+// kilobyte of every list.
 func Schema(t *catalog.Tool, s *row.Shape) []byte {
 	props := map[string]string{
-		argLimit: `{"type":"integer","minimum":1,"maximum":` + strconv.Itoa(t.MaxLimit) +
-			`,"default":` + strconv.Itoa(min(defaultLimit, t.MaxLimit)) + `}`,
+		argLimit:  `{"type":"integer","minimum":1,"maximum":` + strconv.Itoa(t.MaxLimit) + `}`,
 		argOffset: `{"type":"integer","minimum":0,"maximum":` + strconv.Itoa(maxOffset) + `}`,
 		argFields: `{"type":"array","items":{"type":"string"}}`,
 		argWhere:  `{"type":"array","items":{"type":"string"},"maxItems":` + strconv.Itoa(where.MaxTerms) + `}`,
