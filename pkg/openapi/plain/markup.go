@@ -20,7 +20,8 @@ var errNoPage = errors.New("page is not readable")
 // main region up to the footer, or the whole page when there is no such region.
 // A page that the tokenizer cannot read is an error, never half a text.
 func Page(page []byte) (string, error) {
-	all := reader{z: html.NewTokenizer(bytes.NewReader(page)), page: true}
+	// A zero byte of the source must not pass for a line break.
+	all := reader{z: html.NewTokenizer(bytes.NewReader(bytes.ReplaceAll(page, []byte{0}, []byte{' '}))), page: true}
 	all.z.SetMaxBuf(maxToken)
 	if err := all.read(); err != nil {
 		return "", err
@@ -68,8 +69,7 @@ func (r *reader) read() error {
 			return errNoPage
 		case html.TextToken:
 			if r.dropped == 0 {
-				// A zero byte of the source must not pass for a line break.
-				r.write(strings.ReplaceAll(string(r.z.Text()), "\x00", " "))
+				r.write(string(r.z.Text()))
 			}
 		case html.StartTagToken:
 			r.start(false)

@@ -31,6 +31,7 @@ func TestMarkupBecomesLines(t *testing.T) {
 		"what cannot be seen is dropped":          {"a\u202eb\u200bc\u00add\U000e0041", []string{"abcd"}},
 		"zero bytes are blanks, not line ends":    {"a\x00b", []string{"a b"}},
 		"bytes that are no text are dropped":      {"a\xff<b>\xfeb</b>", []string{"ab"}},
+		"breaks beside other tags end lines":      {"a<br>see <a href='x'>this</a><br>b", []string{"a", "see this", "b"}},
 		"a break inside a script breaks nothing":  {"a<script>x<br>y</script>b", []string{"ab"}},
 		"empty lines are no lines":                {"<br> <br>\n<br>", nil},
 		"a bare angle bracket at the end is text": {"a <", []string{"a <"}},
