@@ -126,7 +126,7 @@ func same(s *row.Shape) func(a, b jsontext.Value) bool {
 func (c *call) restart() {
 	c.dec.Reset()
 	c.out, c.returned, c.scanned, c.unusable, c.matched = c.out[:0], 0, 0, 0, 0
-	c.full, c.shrunk, c.skipped = false, false, false
+	c.full, c.shrunk, c.skipped, c.stopped = false, false, false, false
 }
 
 // done says whether more rows can change the answer, and remembers that they

@@ -208,6 +208,14 @@ func TestAListThatChangedIsCountedFromItsNewStart(t *testing.T) {
 	}
 }
 
+func TestAReadingThatStoppedEarlyDoesNotShortenTheNextOne(t *testing.T) {
+	f := &fake{data: map[string]string{testPath: rows(20)}, changes: 1, walked: pfrest.Walked{Changed: true}}
+	a, _ := run(t, reader(t, Config{Client: f}), testTool(), `{"limit":2}`)
+	if len(a.Rows) != 2 || a.Scanned != 3 || a.Complete {
+		t.Fatalf("rows %d scanned %d complete %v, expected 2, 3 and false", len(a.Rows), a.Scanned, a.Complete)
+	}
+}
+
 func TestSameRowIsJudgedByTheModel(t *testing.T) {
 	f := &fake{data: map[string]string{testPath: rows(1)}}
 	run(t, reader(t, Config{Client: f}), testTool(), `{}`)
