@@ -3,5 +3,5 @@
 // with what was recorded, by a second, independent reading of the record.
 //
 // The record is not part of the project. Where it is absent the tests skip and
-// say so. Nothing imports this package.
+// say so. Other tests import the recorded appliance; nothing else does.
 package replay

@@ -98,7 +98,7 @@ func object(m *catalog.Model, up map[string]any, flag bool) map[string]any {
 }
 
 // rowsOf returns the recorded rows a tool speaks of, in its order.
-func rowsOf(t *testing.T, a *appliance, tool *catalog.Tool) ([]map[string]any, bool) {
+func rowsOf(t *testing.T, a *Appliance, tool *catalog.Tool) ([]map[string]any, bool) {
 	t.Helper()
 	path := tool.Path
 	if tool.Reads != nil {
@@ -202,7 +202,7 @@ func checkNotes(t *testing.T, got readtool.Result) {
 // TestEveryToolShowsTheRecordedValues runs every tool of the table over the
 // recorded answers, with the identifying fields and without them.
 func TestEveryToolShowsTheRecordedValues(t *testing.T) {
-	a := newAppliance(t)
+	a := NewAppliance(t)
 	r := reader(t, serve(t, a))
 	tools, values := 0, 0
 	for _, tool := range catalog.Tools() {
@@ -278,7 +278,7 @@ func compare(t *testing.T, r *readtool.Reader, tool *catalog.Tool, rows []map[st
 // TestAWrongValueWouldBeSeen proves that the comparison can fail: a changed
 // value, a missing row and a value that a gate should have hidden.
 func TestAWrongValueWouldBeSeen(t *testing.T) {
-	a := newAppliance(t)
+	a := NewAppliance(t)
 	tool, _ := catalog.Lookup("pfsense_get_firewall_rules")
 	rows, _ := rowsOf(t, a, tool)
 	r := reader(t, serve(t, a))
