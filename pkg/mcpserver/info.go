@@ -24,6 +24,7 @@ type serverInfo struct {
 	Toolsets          []string     `json:"active_toolsets"`
 	Tools             int          `json:"registered_tool_count"`
 	ReadTools         int          `json:"registered_read_tool_count"`
+	ExtendedTools     int          `json:"registered_extended_tool_count"`
 	WriteTools        int          `json:"registered_write_tool_count"`
 	GuidanceTools     int          `json:"registered_guidance_tool_count"`
 	Capabilities      []string     `json:"active_capability_set"`
@@ -57,11 +58,12 @@ func (s *Server) info(ctx context.Context, _ pfrest.Caller, args []byte, _ func(
 	asked.Go(func() { constructible, known = s.cfg.Suite.WriteState(ctx) })
 	asked.Wait()
 
-	write := s.count(Write)
+	write, extended := s.count(Write), s.extended()
 	out := serverInfo{
 		ServerVersion: s.cfg.Version, Transport: "stdio", Profile: s.cfg.Profile,
 		Toolsets: s.cfg.Toolsets,
-		Tools:    len(s.tools), ReadTools: s.count(Read), WriteTools: write, GuidanceTools: s.count(Guidance),
+		Tools:    len(s.tools), ReadTools: s.count(Read) - extended, ExtendedTools: extended,
+		WriteTools: write, GuidanceTools: s.count(Guidance),
 		Capabilities: s.capabilities(), WriteEndpoints: write,
 	}
 	if len(out.Toolsets) == 0 {

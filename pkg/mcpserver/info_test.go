@@ -100,7 +100,7 @@ func TestInfoTellsTheSuitesRealState(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := got.Object
-	if o.ServerVersion != "v9" || o.BuildID != "sha256:00" || o.Profile != "auditor" || o.Tools != 27 || o.ReadTools != 25 || o.GuidanceTools != 2 || o.WriteTools != 0 || len(o.Toolsets) != 1 {
+	if o.ServerVersion != "v9" || o.BuildID != "sha256:00" || o.Profile != "auditor" || o.Tools != 27 || o.ReadTools != 25 || o.ExtendedTools != 0 || o.GuidanceTools != 2 || o.WriteTools != 0 || len(o.Toolsets) != 1 {
 		t.Errorf("%+v", o)
 	}
 	if len(o.Daemons) != 4 {

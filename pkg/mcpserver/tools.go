@@ -28,6 +28,7 @@ type entry struct {
 	desc          string
 	class         Class
 	capability    string // "" for extras
+	extended      bool   // a READ tool beyond the contract's
 	input, output []byte
 	hints         mcp.ToolAnnotations
 	answer        Handler
@@ -42,7 +43,8 @@ func (s *Server) choose() error {
 	for _, row := range rows {
 		t := entry{
 			name: row.Name, desc: row.Desc, class: Read, capability: row.Capability,
-			input: readtool.InputSchema(row), output: readtool.OutputSchema(row),
+			extended: row.Toolset == catalog.SetExtended,
+			input:    readtool.InputSchema(row), output: readtool.OutputSchema(row),
 			hints:  rowHints(row),
 			answer: s.read(row),
 		}
@@ -128,6 +130,16 @@ func (s *Server) read(row *catalog.Tool) Handler {
 func (s *Server) count(c Class) (n int) {
 	for _, t := range s.tools {
 		if t.class == c {
+			n++
+		}
+	}
+	return n
+}
+
+// extended returns how many READ tools are registered beyond the contract's.
+func (s *Server) extended() (n int) {
+	for _, t := range s.tools {
+		if t.extended {
 			n++
 		}
 	}

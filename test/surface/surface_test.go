@@ -149,3 +149,36 @@ func TestTheListHasExactlyTheContractsNamesAndTheExtendedOnesWhenNamed(t *testin
 		}
 	}
 }
+
+// TestInfoCountsTheExtendedToolsApart: the READ count stays the contract's.
+func TestInfoCountsTheExtendedToolsApart(t *testing.T) {
+	for settings, want := range map[string][4]int{
+		usual:    {97, 95, 0, 2},
+		extended: {123, 95, 26, 2},
+		"toolsets = [\"extended\"]\nallowed_tools = [\"pfsense_mcp_info\", \"pfsense_get_status_logs_firewall\"]\n": {2, 1, 1, 0},
+	} {
+		_, c := begin(t, suite.Options{Settings: settings})
+		r, err := c.Tool(catalog.InfoTool, nil)
+		if err != nil || r.IsError {
+			t.Fatalf("%v %s", err, r.Text())
+		}
+		var got struct {
+			Object struct {
+				All      int `json:"registered_tool_count"`
+				Read     int `json:"registered_read_tool_count"`
+				Extended int `json:"registered_extended_tool_count"`
+				Guidance int `json:"registered_guidance_tool_count"`
+			}
+		}
+		if err := json.Unmarshal(r.Structured, &got); err != nil {
+			t.Fatal(err)
+		}
+		o := got.Object
+		if have := [4]int{o.All, o.Read, o.Extended, o.Guidance}; have != want {
+			t.Errorf("%q: %v, want %v", settings, have, want)
+		}
+		if names, _ := list(t, c); len(names) != o.All {
+			t.Errorf("%q: %d tools are served, %d are counted", settings, len(names), o.All)
+		}
+	}
+}
