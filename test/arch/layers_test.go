@@ -22,7 +22,7 @@ var levels = map[string]int{
 	"pkg/rpc/rpctest":             21, // for tests
 	"pkg/artifact/internal/field": 15,
 	"pkg/pfrest/internal/fair":    15, "pkg/pfrest/internal/tlsdial": 15,
-	"pkg/openapi/plain": 15,
+	"pkg/openapi/plain": 15, "pkg/openapi/view": 21, "pkg/openapi/contract": 21,
 	"pkg/sandbox":       20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 
 	// L2.
@@ -31,7 +31,7 @@ var levels = map[string]int{
 
 	// L3.
 	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35,
-	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36,
+	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36, "pkg/mcpserver/internal/extras": 36,
 	"pkg/shim/internal/place": 38, "pkg/shim/internal/process": 38,
 	"pkg/executor/internal/store": 34, "pkg/executor/internal/anchor": 34,
 	"pkg/executor/internal/exchange": 34, "pkg/executor/internal/alias": 34,

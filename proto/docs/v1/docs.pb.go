@@ -27,7 +27,7 @@ const (
 )
 
 // Source says where an answer came from and how old it is.
-// next free field: 8
+// next free field: 9
 type Source struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`                                       // one of the compiled URLs
@@ -35,8 +35,9 @@ type Source struct {
 	FetchedAt     int64                  `protobuf:"varint,3,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`         // Unix time of the copy used, seconds; 0 when there is none
 	DocumentHash  string                 `protobuf:"bytes,4,opt,name=document_hash,json=documentHash,proto3" json:"document_hash,omitempty"` // SHA-256 of the document, 64 lower-case hex digits; "" when there is none
 	Version       string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`                               // info.version of the document; at most 64 bytes; "" when unknown, never guessed
-	Failure       string                 `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`                               // closed kind of the last failure: url_not_allowed, too_many_redirects, too_large, wrong_type, network, status; "" when none
+	Failure       string                 `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`                               // closed kind of the last failure: url_not_allowed, too_many_redirects, too_large, wrong_type, network, status, corrupt; "" when none
 	RetryAt       int64                  `protobuf:"varint,7,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`               // Unix time before which no new fetch is tried, seconds; 0 when it may be tried now
+	Odd           uint32                 `protobuf:"varint,8,opt,name=odd,proto3" json:"odd,omitempty"`                                      // things of the document that are left out because their names are none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -116,6 +117,13 @@ func (x *Source) GetFailure() string {
 func (x *Source) GetRetryAt() int64 {
 	if x != nil {
 		return x.RetryAt
+	}
+	return 0
+}
+
+func (x *Source) GetOdd() uint32 {
+	if x != nil {
+		return x.Odd
 	}
 	return 0
 }
@@ -631,7 +639,7 @@ func (x *ModelResponse) GetNear() []string {
 	return nil
 }
 
-// next free field: 7
+// next free field: 8
 type Model struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -640,6 +648,7 @@ type Model struct {
 	FieldsMatched uint32                 `protobuf:"varint,4,opt,name=fields_matched,json=fieldsMatched,proto3" json:"fields_matched,omitempty"` // after name_contains
 	Fields        []*Field               `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`                                     // the part asked for
 	FieldNames    []string               `protobuf:"bytes,6,rep,name=field_names,json=fieldNames,proto3" json:"field_names,omitempty"`           // all names, sorted, for comparison with the appliance; at most 1,000 of 128 bytes
+	Outside       []*Parameter           `protobuf:"bytes,7,rep,name=outside,proto3" json:"outside,omitempty"`                                   // members of each object that are outside the model: id, parent_id; at most 8
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -712,6 +721,13 @@ func (x *Model) GetFields() []*Field {
 func (x *Model) GetFieldNames() []string {
 	if x != nil {
 		return x.FieldNames
+	}
+	return nil
+}
+
+func (x *Model) GetOutside() []*Parameter {
+	if x != nil {
+		return x.Outside
 	}
 	return nil
 }
@@ -1161,7 +1177,7 @@ var File_proto_docs_v1_docs_proto protoreflect.FileDescriptor
 
 const file_proto_docs_v1_docs_proto_rawDesc = "" +
 	"\n" +
-	"\x18proto/docs/v1/docs.proto\x12\adocs.v1\"\xcb\x01\n" +
+	"\x18proto/docs/v1/docs.proto\x12\adocs.v1\"\xdd\x01\n" +
 	"\x06Source\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1c\n" +
 	"\tfreshness\x18\x02 \x01(\tR\tfreshness\x12\x1d\n" +
@@ -1170,7 +1186,8 @@ const file_proto_docs_v1_docs_proto_rawDesc = "" +
 	"\rdocument_hash\x18\x04 \x01(\tR\fdocumentHash\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x18\n" +
 	"\afailure\x18\x06 \x01(\tR\afailure\x12\x19\n" +
-	"\bretry_at\x18\a \x01(\x03R\aretryAt\"9\n" +
+	"\bretry_at\x18\a \x01(\x03R\aretryAt\x12\x10\n" +
+	"\x03odd\x18\b \x01(\rR\x03odd\"9\n" +
 	"\x0fEndpointRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04verb\x18\x02 \x01(\tR\x04verb\"\xa1\x01\n" +
@@ -1219,7 +1236,7 @@ const file_proto_docs_v1_docs_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\v2\x0f.docs.v1.SourceR\x06source\x12\x14\n" +
 	"\x05found\x18\x02 \x01(\bR\x05found\x12$\n" +
 	"\x05model\x18\x03 \x01(\v2\x0e.docs.v1.ModelR\x05model\x12\x12\n" +
-	"\x04near\x18\x04 \x03(\tR\x04near\"\xd0\x01\n" +
+	"\x04near\x18\x04 \x03(\tR\x04near\"\xfe\x01\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -1227,7 +1244,8 @@ const file_proto_docs_v1_docs_proto_rawDesc = "" +
 	"\x0efields_matched\x18\x04 \x01(\rR\rfieldsMatched\x12&\n" +
 	"\x06fields\x18\x05 \x03(\v2\x0e.docs.v1.FieldR\x06fields\x12\x1f\n" +
 	"\vfield_names\x18\x06 \x03(\tR\n" +
-	"fieldNames\"\xc2\x04\n" +
+	"fieldNames\x12,\n" +
+	"\aoutside\x18\a \x03(\v2\x12.docs.v1.ParameterR\aoutside\"\xc2\x04\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1b\n" +
@@ -1315,22 +1333,23 @@ var file_proto_docs_v1_docs_proto_depIdxs = []int32{
 	0,  // 3: docs.v1.ModelResponse.source:type_name -> docs.v1.Source
 	7,  // 4: docs.v1.ModelResponse.model:type_name -> docs.v1.Model
 	8,  // 5: docs.v1.Model.fields:type_name -> docs.v1.Field
-	0,  // 6: docs.v1.TopicResponse.source:type_name -> docs.v1.Source
-	13, // 7: docs.v1.ContractChunk.head:type_name -> docs.v1.ContractHead
-	0,  // 8: docs.v1.ContractHead.source:type_name -> docs.v1.Source
-	1,  // 9: docs.v1.Docs.Endpoint:input_type -> docs.v1.EndpointRequest
-	5,  // 10: docs.v1.Docs.Model:input_type -> docs.v1.ModelRequest
-	9,  // 11: docs.v1.Docs.Topic:input_type -> docs.v1.TopicRequest
-	11, // 12: docs.v1.DocsAdmin.Contract:input_type -> docs.v1.ContractRequest
-	2,  // 13: docs.v1.Docs.Endpoint:output_type -> docs.v1.EndpointResponse
-	6,  // 14: docs.v1.Docs.Model:output_type -> docs.v1.ModelResponse
-	10, // 15: docs.v1.Docs.Topic:output_type -> docs.v1.TopicResponse
-	12, // 16: docs.v1.DocsAdmin.Contract:output_type -> docs.v1.ContractChunk
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	4,  // 6: docs.v1.Model.outside:type_name -> docs.v1.Parameter
+	0,  // 7: docs.v1.TopicResponse.source:type_name -> docs.v1.Source
+	13, // 8: docs.v1.ContractChunk.head:type_name -> docs.v1.ContractHead
+	0,  // 9: docs.v1.ContractHead.source:type_name -> docs.v1.Source
+	1,  // 10: docs.v1.Docs.Endpoint:input_type -> docs.v1.EndpointRequest
+	5,  // 11: docs.v1.Docs.Model:input_type -> docs.v1.ModelRequest
+	9,  // 12: docs.v1.Docs.Topic:input_type -> docs.v1.TopicRequest
+	11, // 13: docs.v1.DocsAdmin.Contract:input_type -> docs.v1.ContractRequest
+	2,  // 14: docs.v1.Docs.Endpoint:output_type -> docs.v1.EndpointResponse
+	6,  // 15: docs.v1.Docs.Model:output_type -> docs.v1.ModelResponse
+	10, // 16: docs.v1.Docs.Topic:output_type -> docs.v1.TopicResponse
+	12, // 17: docs.v1.DocsAdmin.Contract:output_type -> docs.v1.ContractChunk
+	14, // [14:18] is the sub-list for method output_type
+	10, // [10:14] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_proto_docs_v1_docs_proto_init() }
