@@ -22,7 +22,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w'
 TOOL := go tool -modfile=deploy/tools.mod
 
 # Test doubles are programs too: bin/fakepf and the like.
-programs := $(addprefix ./,$(wildcard cmd/*) $(wildcard test/*/cmd/*))
+programs := $(patsubst %/main.go,./%,$(wildcard cmd/*/main.go test/*/cmd/*/main.go))
 
 # The race detector needs a C compiler, which nothing else here does.
 RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
