@@ -15,16 +15,19 @@ const (
 )
 
 // fail answers c with a typed error. outcome tells the client whether the call
-// can have been carried out: only what was never sent is safely asked again.
+// can have been carried out: only what was never sent is safely asked again. A
+// call that was answered, or given up by the client, meanwhile gets nothing.
 func (s *Shim) fail(c *call, class, text string) {
 	s.mu.Lock()
 	outcome := "not_sent"
 	if c.sent {
 		outcome = "unknown"
 	}
-	if s.calls[c.id.Key()] == c {
-		delete(s.calls, c.id.Key())
+	if s.calls[c.id.Key()] != c {
+		s.mu.Unlock()
+		return
 	}
+	s.closeCall(c)
 	s.mu.Unlock()
 	data := `{"class":"` + class + `","outcome":"` + outcome + `"}`
 	s.answer(c, jsonline.AppendError(nil, c.id, jsonline.CodeUnavailable, text, []byte(data)))
@@ -38,6 +41,9 @@ func (s *Shim) answer(c *call, line []byte) {
 		s.out.line(line)
 	}
 	s.mu.Lock()
+	if c.closing {
+		s.closing--
+	}
 	s.stopIfIdle()
 	s.mu.Unlock()
 }

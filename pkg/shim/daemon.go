@@ -113,7 +113,7 @@ func (s *Shim) fromDaemon(line []byte, m jsonline.Message) {
 		s.mu.Unlock()
 		return
 	}
-	delete(s.calls, m.ID.Key())
+	s.closeCall(c)
 	if c.method == methodInitialize && !s.hello.answered {
 		if m.Error == nil {
 			s.hello.answered = true
@@ -129,7 +129,7 @@ func (s *Shim) fromDaemon(line []byte, m jsonline.Message) {
 	case m.Error == nil: // the same id, written differently
 		s.answer(c, jsonline.AppendResult(nil, c.id, m.Result))
 	default:
-		s.fail(c, classRestarting, "mcpd answered under another id")
+		s.answer(c, jsonline.AppendError(nil, c.id, jsonline.CodeInternal, "mcpd answered with an error under another form of the id", nil))
 	}
 }
 

@@ -68,6 +68,7 @@ type Shim struct {
 	mu      sync.Mutex
 	link    *link            // nil while there is no connection ready for requests
 	calls   map[string]*call // requests without an answer, by id
+	closing int              // calls that left the table and whose answers are being written
 	queue   []item           // lines that wait for a connection, in order
 	queued  int              // their bytes
 	hello   handshake
@@ -84,6 +85,7 @@ type call struct {
 	line     []byte // kept only when the call may be sent again
 	sent     bool   // it may have reached mcpd
 	batch    *batch // nil for a call of its own
+	closing  bool   // it left the table and its answer is being written
 	deadline time.Time
 	timer    *time.Timer // while it waits in the queue
 	hasty    bool        // it waits no longer than the next attempt to join mcpd
@@ -120,7 +122,7 @@ func New(cfg Config) *Shim {
 		quit:  make(chan struct{}),
 		calls: make(map[string]*call),
 	}
-	s.out = &output{w: cfg.Out, broken: s.stop}
+	s.out = newOutput(cfg.Out, s.stop)
 	return s
 }
 
@@ -188,7 +190,7 @@ func (s *Shim) inputEnded() {
 // stopIfIdle ends the session once the input is at its end and nothing more
 // will be answered; s.mu is held. A subscription has no answer to wait for.
 func (s *Shim) stopIfIdle() {
-	if !s.ended {
+	if !s.ended || s.closing > 0 {
 		return
 	}
 	for _, c := range s.calls {
@@ -199,6 +201,14 @@ func (s *Shim) stopIfIdle() {
 	s.stop()
 }
 
+// closeCall takes a call out of the table; its answer must follow. Until that is
+// written the session cannot end. s.mu is held.
+func (s *Shim) closeCall(c *call) {
+	delete(s.calls, c.id.Key())
+	c.closing = true
+	s.closing++
+}
+
 // note writes a line for people.
 func (s *Shim) note(format string, args ...any) {
 	fmt.Fprintf(s.cfg.Notes, "mcpd stdio: "+format+"\n", args...)
@@ -206,17 +216,23 @@ func (s *Shim) note(format string, args ...any) {
 
 // output writes whole lines, one at a time.
 type output struct {
-	mu     sync.Mutex
+	turn   chan struct{} // holds one token; who has it may write
 	w      io.Writer
 	broken func()
-	closed bool
+	closed bool // guarded by turn
+}
+
+func newOutput(w io.Writer, broken func()) *output {
+	o := &output{turn: make(chan struct{}, 1), w: w, broken: broken}
+	o.turn <- struct{}{}
+	return o
 }
 
 // line writes b, which ends in a line end. A client that does not read holds
 // us up, and through the socket mcpd; one that is gone ends the session.
 func (o *output) line(b []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	<-o.turn
+	defer func() { o.turn <- struct{}{} }()
 	if o.closed {
 		return
 	}
@@ -228,15 +244,12 @@ func (o *output) line(b []byte) {
 // close lets a line that is being written end, so that the process does not
 // exit in the middle of it; a client that does not read is given up.
 func (o *output) close() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.closed = true
-	}()
+	wait := time.NewTimer(time.Second)
+	defer wait.Stop()
 	select {
-	case <-done:
-	case <-time.After(time.Second):
+	case <-o.turn:
+		o.closed = true
+		o.turn <- struct{}{}
+	case <-wait.C:
 	}
 }

@@ -408,6 +408,35 @@ func TestACancelledCallGetsNoAnswer(t *testing.T) {
 	})
 }
 
+// slow is an output that takes its time with every line.
+type slow struct{ got []string }
+
+func (s *slow) Write(p []byte) (int, error) {
+	time.Sleep(3 * time.Second)
+	s.got = append(s.got, string(p))
+	return len(p), nil
+}
+
+// The input ends while the last answer, which nobody owes any more, is on its
+// way to the client.
+func TestTheLastAnswerIsWrittenBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemon{version: "2025-06-18", reply: echo}
+		out := &slow{}
+		pr, pw := io.Pipe()
+		s := New(Config{In: pr, Out: out, Sockets: []string{"/x"}, Dial: d.dial})
+		go func() {
+			_, _ = io.WriteString(pw, hello+"\n"+readyMsg+"\n"+request("1", "tools/list")+"\n")
+			time.Sleep(4 * time.Second)
+			_ = pw.Close()
+		}()
+		if err := s.Run(t.Context()); err != nil || len(out.got) != 2 {
+			t.Errorf("%v %q", err, out.got)
+		}
+		d.stop()
+	})
+}
+
 func TestTwoCallsCannotHaveOneID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &daemon{version: "2025-06-18"}

@@ -42,12 +42,18 @@ const (
 // methods are the requests that are handed to the SDK. Any other is answered
 // with -32601 here.
 var methods = map[string]bool{
-	"initialize":           true,
-	"ping":                 true,
-	"server/discover":      true,
-	"tools/list":           true,
-	"tools/call":           true,
-	"subscriptions/listen": true,
+	"initialize":               true,
+	"ping":                     true,
+	"server/discover":          true,
+	"tools/list":               true,
+	"tools/call":               true,
+	"resources/list":           true,
+	"resources/templates/list": true,
+	"resources/read":           true,
+	"prompts/list":             true,
+	"prompts/get":              true,
+	"completion/complete":      true,
+	"subscriptions/listen":     true,
 }
 
 // Conn is one session. It is its own mcp.Transport and mcp.Connection.
