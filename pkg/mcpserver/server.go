@@ -38,6 +38,9 @@ import (
 // daemon's own grace.
 const drainFor = 2 * time.Second
 
+// onePage holds every list but that of the tools, which can be longer.
+const onePage = 100
+
 // cachePrivate lets a client keep an answer for its own user alone.
 const cachePrivate = "private"
 
@@ -88,20 +91,24 @@ func New(cfg Config) (*Server, error) {
 	if err := s.choose(); err != nil {
 		return nil, err
 	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "pfsense-mcp", Version: cfg.Version}, &mcp.ServerOptions{
+	more := s.extras()
+	opts := &mcp.ServerOptions{
 		Instructions: s.instructions(),
 		// No listChanged: the set is fixed by configuration, and hosts read it
 		// once. No logging: newer protocols have dropped it.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		Logger:       slog.New(&sdkLog{log: cfg.Log}),
-		PageSize:     max(len(s.tools), 1), // one page
+		PageSize:     max(len(s.tools), onePage),
 		// What one account may see is nothing that anybody between may keep.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = cachePrivate },
-	})
+	}
+	more.Options(opts)
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "pfsense-mcp", Version: cfg.Version}, opts)
 	if err := s.register(); err != nil {
 		return nil, err
 	}
-	s.mcp.AddReceivingMiddleware(s.middleware)
+	more.Register(s.mcp)
+	s.mcp.AddReceivingMiddleware(s.middleware, more.Middleware)
 	s.counts = newCounters(cfg.Metrics, s.pool)
 	return s, nil
 }
