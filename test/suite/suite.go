@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,21 +174,9 @@ func (s *Suite) Start(name string) {
 	}
 	p := daemontest.Start(s.t.(*testing.T), o)
 	s.procs[name] = p
-	p.Until(name+" ready", func() bool { return strings.Contains(p.Output(), `"ready"`) || s.answers(name) })
-}
-
-// answers says whether every socket of a daemon takes connections. Under root
-// the test's own user reaches all directories; what is answered is for the
-// stories to say.
-func (s *Suite) answers(name string) bool {
-	for socket := range rows[name].sockets {
-		c, err := net.Dial("unix", s.Socket(socket))
-		if err != nil {
-			return false
-		}
-		_ = c.Close()
-	}
-	return true
+	// The sockets take connections before the sandbox stands; this line comes
+	// after both.
+	p.Until(name+" serving", func() bool { return strings.Contains(p.Output(), `"msg":"serving"`) })
 }
 
 // Kill ends a daemon the hard way and waits until it is gone.
