@@ -110,8 +110,10 @@ func (s *Shim) takeNotification(line []byte, m jsonline.Message) {
 	switch m.Method {
 	case methodInitialized:
 		s.hello.notified = true
-		if l == nil && !s.hello.answered {
+		if l == nil {
 			s.enqueue(line, nil)
+		} else {
+			l.notified = true
 		}
 	case methodCancelled:
 		b = s.forget(m)

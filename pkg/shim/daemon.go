@@ -44,13 +44,21 @@ func (s *Shim) flush(l *link) {
 		it := s.queue[0]
 		s.queue = s.queue[1:]
 		s.queued -= len(it.line)
-		if it.call != nil {
+		said := false
+		switch {
+		case it.call == nil:
+			said = l.notified // by the renewed handshake
+			l.notified = true
+		case it.call.timer != nil:
+			it.call.timer.Stop()
+			fallthrough
+		default:
 			it.call.sent = true
-			if it.call.timer != nil {
-				it.call.timer.Stop()
-			}
 		}
 		s.mu.Unlock()
+		if said {
+			continue
+		}
 		if !l.send(it.line) {
 			if it.call != nil {
 				s.mu.Lock()

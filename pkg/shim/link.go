@@ -30,8 +30,9 @@ type link struct {
 	mu  sync.Mutex
 	buf []byte
 
-	refusal refusal // "" unless mcpd refused the session
-	useful  bool    // something other than a refusal arrived
+	refusal  refusal // "" unless mcpd refused the session
+	useful   bool    // something other than a refusal arrived
+	notified bool    // it was sent notifications/initialized; guarded by Shim.mu
 }
 
 // send writes one line; false when mcpd cannot have got all of it.
@@ -166,7 +167,7 @@ func (l *link) join(hello handshake) error {
 	if hello.notified && !l.send([]byte(initializedLine)) {
 		return errJoin
 	}
-	l.useful = true
+	l.useful, l.notified = true, hello.notified
 	if err := l.conn.SetReadDeadline(time.Time{}); err != nil {
 		return errJoin
 	}

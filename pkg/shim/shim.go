@@ -91,7 +91,7 @@ type call struct {
 	hasty    bool        // it waits no longer than the next attempt to join mcpd
 }
 
-// item is a line that waits; call is nil for a notification.
+// item is a line that waits; call is nil for notifications/initialized.
 type item struct {
 	line []byte
 	call *call

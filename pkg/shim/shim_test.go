@@ -223,6 +223,7 @@ func TestABadLineIsAnsweredAndTheSessionGoesOn(t *testing.T) {
 		c.wantIn(`"id":null`, "-32600")
 		c.send("", request("5", "tools/list"))
 		c.want(`{"jsonrpc":"2.0","id":5,"result":{"m":"tools/list"}}`)
+		synctest.Wait()
 		if n := d.count(""); n != 3 {
 			t.Errorf("mcpd got %d lines", n)
 		}
