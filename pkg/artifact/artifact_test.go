@@ -1,4 +1,4 @@
-package artifact
+package artifact_test
 
 import (
 	"bytes"
@@ -12,22 +12,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pfsensemcp/pkg/artifact"
+	at "pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/canon"
 )
 
 // kind is one kind of file, for tests that hold all of them to the same rules.
 type kind struct {
 	name  string
-	make  func(testing.TB) Artifact
-	parse func([]byte) (Artifact, error)
+	make  func(testing.TB) artifact.Artifact
+	parse func([]byte) (artifact.Artifact, error)
 	key   ed25519.PrivateKey
 }
 
 func as[T any, P interface {
 	*T
-	Artifact
-}](parse func([]byte) (*T, error)) func([]byte) (Artifact, error) {
-	return func(b []byte) (Artifact, error) {
+	artifact.Artifact
+}](parse func([]byte) (*T, error)) func([]byte) (artifact.Artifact, error) {
+	return func(b []byte) (artifact.Artifact, error) {
 		t, err := parse(b)
 		if err != nil {
 			return nil, err
@@ -36,86 +38,34 @@ func as[T any, P interface {
 	}
 }
 
-func exampleUndo(t testing.TB) Undo {
-	r := exampleRollbackRequest()
-	u, err := r.Undo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
-func exampleRollbackRequest() RollbackRequest {
-	return RollbackRequest{
-		ContractID: contractID, OperationID: operationID, RequestID: requestID, StateVersion: 3, Intent: exampleIntent(), Locator: 7,
-		Plan: examplePlan(), VerifiedAt: at("09:31:50"), GeneratedAt: at("10:59:00"), KeyID: "executor-1",
-	}
-}
-
-func exampleRollback(t testing.TB, by canon.Role, id, nonce string) *Rollback {
-	return &Rollback{By: by, AuthorityID: id, Nonce: nonce, Undo: exampleUndo(t), IssuedAt: at("11:00:00"), ExpiresAt: at("11:10:00")}
-}
-
-func examplePending(t testing.TB) *Pending {
-	authorization := exampleAuthorization(t)
-	if _, err := Sign(&authorization, keyA); err != nil {
-		t.Fatal(err)
-	}
-	return &Pending{
-		ContractID: contractID, OperationID: operationID, RequestID: requestID, Intent: exampleIntent(), Locator: 7, Plan: examplePlan(),
-		ExpiresAt: authorization.ExpiresAt, ExpectedAuthority: "owner-confirm-1", Authorization: authorization, GeneratedAt: at("09:28:30"), KeyID: "executor-1",
-	}
-}
-
-func examplePreview() *Preview {
-	return &Preview{RequestID: requestID, Origin: OriginMCP, AskedBy: number(1001), Intent: exampleIntent(), Plan: examplePlan(), GeneratedAt: at("09:20:00"), KeyID: "executor-1"}
-}
-
-func exampleObservation(t testing.TB) *Observation {
-	return &Observation{
-		ContractID: contractID, OperationID: operationID, StateVersion: 3, UncertaintyOrigin: OriginExecuting, SendBoundary: BoundaryIntent,
-		TargetPresent: true, TargetFingerprint: vectors(t)["verified_target_fingerprint"], Locator: number(7), Match: MatchExpectedPost, OthersUnchanged: true,
-		ApplianceTarget: exampleIntent().Appliance, ObservedAt: at("10:01:12"), SentAt: at("09:31:42"), SecondsSinceSend: number(1770), KeyID: "executor-1",
-	}
-}
-
 func kinds() []kind {
-	nonce := "9f0c2b7d51e84a66b3c1d0e2f4a59788"
+	nonce := strings.Repeat("9", 32)
 	return []kind{
-		{"preview", func(testing.TB) Artifact { return examplePreview() }, as(ParsePreview), keyX},
-		{"authorization", func(t testing.TB) Artifact { a := exampleAuthorization(t); return &a }, as(ParseAuthorization), keyA},
-		{"pending", func(t testing.TB) Artifact { return examplePending(t) }, as(ParsePending), keyX},
-		{"confirmation", func(t testing.TB) Artifact { a := exampleConfirmation(t); return &a }, as(ParseConfirmation), keyC},
-		{"observation", func(t testing.TB) Artifact { return exampleObservation(t) }, as(ParseObservation), keyX},
-		{"reconciliation", func(t testing.TB) Artifact { a := exampleReconciliation(t); return &a }, as(ParseReconciliation), keyR},
-		{"rollback request", func(testing.TB) Artifact { r := exampleRollbackRequest(); return &r }, as(ParseRollbackRequest), keyX},
-		{"rollback", func(t testing.TB) Artifact { return exampleRollback(t, canon.RoleRollback, "owner-confirm-1", nonce) },
-			as(func(b []byte) (*Rollback, error) { return ParseRollback(b, canon.RoleRollback) }), keyC},
-		{"rollback authorization", func(t testing.TB) Artifact {
-			return exampleRollback(t, canon.RoleRollbackAuthorization, "owner-authz-1", nonce)
+		{"preview", func(testing.TB) artifact.Artifact { return at.Preview() }, as(artifact.ParsePreview), at.KeyX()},
+		{"authorization", func(t testing.TB) artifact.Artifact { return at.Authorization(t, at.Intent(), at.Plan()) }, as(artifact.ParseAuthorization), at.KeyA()},
+		{"pending", func(t testing.TB) artifact.Artifact { return at.Pending(t, at.Intent(), at.Plan()) }, as(artifact.ParsePending), at.KeyX()},
+		{"confirmation", func(t testing.TB) artifact.Artifact { return at.Confirmation(t) }, as(artifact.ParseConfirmation), at.KeyC()},
+		{"observation", func(t testing.TB) artifact.Artifact { return at.Observation(t) }, as(artifact.ParseObservation), at.KeyX()},
+		{"reconciliation", func(t testing.TB) artifact.Artifact { return at.Reconciliation(t, strings.Repeat("8", 64)) }, as(artifact.ParseReconciliation), at.KeyR()},
+		{"rollback request", func(testing.TB) artifact.Artifact { return at.RollbackRequest(at.Intent(), at.Plan()) }, as(artifact.ParseRollbackRequest), at.KeyX()},
+		{"rollback", func(t testing.TB) artifact.Artifact {
+			return at.Rollback(t, canon.RoleRollback, at.ConfirmationID, nonce)
 		},
-			as(func(b []byte) (*Rollback, error) { return ParseRollback(b, canon.RoleRollbackAuthorization) }), keyA},
-		{"anchor status", func(testing.TB) Artifact {
-			return &AnchorStatus{
-				StoreID: storeID, NVIndexName: nvIndexName, StoreValue: 41, WitnessValue: 43, AuditHead: strings.Repeat("7", 64), Quarantine: "anchor_mismatch",
-				AuthoritySet: strings.Repeat("2", 64), BuildID: "sha256:" + strings.Repeat("3", 64), GeneratedAt: at("12:00:00"), KeyID: "executor-1",
-			}
-		}, as(ParseAnchorStatus), keyX},
-		{"rebaseline", func(testing.TB) Artifact {
-			return &Rebaseline{
-				AuthorityID: "owner-reconcile-1", Nonce: nonce, StoreID: storeID, NVIndexName: nvIndexName, StoreValue: 41, WitnessValue: 43,
-				AuditHead: strings.Repeat("7", 64), Reason: ReasonRestored, IssuedAt: at("12:00:00"), ExpiresAt: at("12:10:00"),
-			}
-		}, as(ParseRebaseline), keyR},
-		{"export head", func(testing.TB) Artifact {
-			return &ExportHead{StoreID: storeID, Seq: 3, Generation: 212, Head: strings.Repeat("7", 64), AnchorValue: number(41), GeneratedAt: at("12:00:00"), KeyID: "executor-1"}
-		}, as(ParseExportHead), keyX},
+			as(func(b []byte) (*artifact.Rollback, error) { return artifact.ParseRollback(b, canon.RoleRollback) }), at.KeyC()},
+		{"rollback authorization", func(t testing.TB) artifact.Artifact {
+			return at.Rollback(t, canon.RoleRollbackAuthorization, at.AuthorizationID, nonce)
+		}, as(func(b []byte) (*artifact.Rollback, error) {
+			return artifact.ParseRollback(b, canon.RoleRollbackAuthorization)
+		}), at.KeyA()},
+		{"anchor status", func(testing.TB) artifact.Artifact { return at.AnchorStatus() }, as(artifact.ParseAnchorStatus), at.KeyX()},
+		{"rebaseline", func(testing.TB) artifact.Artifact { return at.Rebaseline() }, as(artifact.ParseRebaseline), at.KeyR()},
+		{"export head", func(testing.TB) artifact.Artifact { return at.ExportHead() }, as(artifact.ParseExportHead), at.KeyX()},
 	}
 }
 
 func (k kind) file(t testing.TB) []byte {
 	t.Helper()
-	b, err := Sign(k.make(t), k.key)
+	b, err := artifact.Sign(k.make(t), k.key)
 	if err != nil {
 		t.Fatalf("%s: %v", k.name, err)
 	}
@@ -125,7 +75,7 @@ func (k kind) file(t testing.TB) []byte {
 // accepted says whether a receiver would take the file.
 func (k kind) accepted(b []byte) bool {
 	a, err := k.parse(b)
-	return err == nil && Verify(a, public(k.key)) == nil
+	return err == nil && artifact.Verify(a, at.Public(k.key)) == nil
 }
 
 func TestEveryFileReadsBackAsItWasWritten(t *testing.T) {
@@ -137,14 +87,16 @@ func TestEveryFileReadsBackAsItWasWritten(t *testing.T) {
 			continue
 		}
 		want := k.make(t)
-		*want.signature() = *a.signature()
+		if _, err := artifact.Sign(want, k.key); err != nil { // which keeps the signature in want
+			t.Fatal(err)
+		}
 		if d := cmp.Diff(want, a); d != "" {
 			t.Errorf("%s: %s", k.name, d)
 		}
-		if again, err := Encode(a); err != nil || !bytes.Equal(b, again) {
+		if again, err := artifact.Encode(a); err != nil || !bytes.Equal(b, again) {
 			t.Errorf("%s: encodes again to something else, %v", k.name, err)
 		}
-		if err := Verify(a, public(k.key)); err != nil {
+		if err := artifact.Verify(a, at.Public(k.key)); err != nil {
 			t.Errorf("%s: %v", k.name, err)
 		}
 	}
@@ -244,7 +196,7 @@ func TestA7NoByteOfAnyFileCanBeChanged(t *testing.T) {
 			}
 		}
 		for _, bad := range [][]byte{nil, b[:len(b)-1], append(bytes.Clone(b), '\n'), append([]byte(" "), b...), append(bytes.Clone(b), b...), []byte("{}"), []byte("null"), []byte("[]")} {
-			if _, err := k.parse(bad); ClassOf(err) != Structure {
+			if _, err := k.parse(bad); artifact.ClassOf(err) != artifact.Structure {
 				t.Errorf("%s: %.20q: %v", k.name, bad, err)
 			}
 		}
@@ -261,7 +213,7 @@ func TestE3BytesThatAreNotCanonicalAreRefusedThoughValidlySigned(t *testing.T) {
 			"an escape":          bytes.Replace(b, []byte(`"s`), []byte(`"\u0073`), 1),
 			"another order":      slices.Concat([]byte(`{"zz":`), b, []byte(`}`)),
 		} {
-			if _, err := k.parse(bad); ClassOf(err) != Structure {
+			if _, err := k.parse(bad); artifact.ClassOf(err) != artifact.Structure {
 				t.Errorf("%s: %s: %v", k.name, name, err)
 			}
 		}
@@ -285,7 +237,7 @@ func TestA8EveryOtherVersionIsRefusedAsStructure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := k.parse(b); ClassOf(err) != Structure {
+			if _, err := k.parse(b); artifact.ClassOf(err) != artifact.Structure {
 				t.Errorf("%s: schema %d: %v", k.name, n, err)
 			}
 		}
@@ -297,7 +249,7 @@ func TestA8OldAuthorizationsAndForeignFilesAreRefusedAsStructure(t *testing.T) {
 		`{"authority_id":"a","authorized_step_ids":["x"],"proof":"","schema_version":1}`,
 		`{"target_identity_digest":"` + strings.Repeat("a", 64) + `"}`,
 	} {
-		if _, err := ParseAuthorization([]byte(in)); ClassOf(err) != Structure {
+		if _, err := artifact.ParseAuthorization([]byte(in)); artifact.ClassOf(err) != artifact.Structure {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
@@ -312,17 +264,17 @@ func TestA8OldAuthorizationsAndForeignFilesAreRefusedAsStructure(t *testing.T) {
 }
 
 func TestA7ATruncatedOrOverlongProofIsRefused(t *testing.T) {
-	a := exampleAuthorization(t)
-	if _, err := Sign(&a, keyA); err != nil {
+	a := at.Authorization(t, at.Intent(), at.Plan())
+	if _, err := artifact.Sign(a, at.KeyA()); err != nil {
 		t.Fatal(err)
 	}
 	full := a.Proof
 	for _, p := range [][]byte{nil, full[:63], append(bytes.Clone(full), 0), full[:32]} {
 		a.Proof = p
-		if _, err := Encode(&a); ClassOf(err) != Structure {
+		if _, err := artifact.Encode(a); artifact.ClassOf(err) != artifact.Structure {
 			t.Errorf("a proof of %d bytes: %v", len(p), err)
 		}
-		if Verify(&a, public(keyA)) == nil {
+		if artifact.Verify(a, at.Public(at.KeyA())) == nil {
 			t.Errorf("a proof of %d bytes verifies", len(p))
 		}
 	}
@@ -334,52 +286,55 @@ func TestA7ATruncatedOrOverlongProofIsRefused(t *testing.T) {
 		sum := int(a.Proof[32+i]) + int(order[i]) + carry
 		a.Proof[32+i], carry = byte(sum), sum>>8
 	}
-	if Verify(&a, public(keyA)) == nil {
+	if artifact.Verify(a, at.Public(at.KeyA())) == nil {
 		t.Error("a second form of the signature verifies")
 	}
 }
 
 func TestA3LifetimesAreBounded(t *testing.T) {
-	for name, over := range map[string]func(time.Duration) Artifact{
-		"authorization": func(d time.Duration) Artifact {
-			a := exampleAuthorization(t)
+	for name, over := range map[string]func(time.Duration) artifact.Artifact{
+		"authorization": func(d time.Duration) artifact.Artifact {
+			a := at.Authorization(t, at.Intent(), at.Plan())
 			a.ExpiresAt = a.IssuedAt.Add(d)
-			return &a
+			return a
 		},
-		"confirmation": func(d time.Duration) Artifact {
-			a := exampleConfirmation(t)
+		"confirmation": func(d time.Duration) artifact.Artifact {
+			a := at.Confirmation(t)
 			a.ExpiresAt = a.IssuedAt.Add(d)
-			return &a
+			return a
 		},
 	} {
 		for d, ok := range map[time.Duration]bool{
 			0: false, -time.Second: false, time.Second: true, 30 * time.Minute: true, 30*time.Minute + time.Second: false, 500 * time.Millisecond: false,
 		} {
-			if _, err := Sign(over(d), keyA); (err == nil) != ok || err != nil && ClassOf(err) != Structure {
+			if _, err := artifact.Sign(over(d), at.KeyA()); (err == nil) != ok || err != nil && artifact.ClassOf(err) != artifact.Structure {
 				t.Errorf("%s of %v: %v", name, d, err)
 			}
 		}
 	}
-	r := exampleRollback(t, canon.RoleRollback, "c", strings.Repeat("0", 32))
+	r := at.Rollback(t, canon.RoleRollback, "c", strings.Repeat("0", 32))
 	r.ExpiresAt = r.IssuedAt.Add(15*time.Minute + time.Second)
-	if _, err := Sign(r, keyC); ClassOf(err) != Structure {
+	if _, err := artifact.Sign(r, at.KeyC()); artifact.ClassOf(err) != artifact.Structure {
 		t.Errorf("a rollback of over 15 minutes: %v", err)
 	}
 }
 
 func TestAFileOverItsBoundIsNotRead(t *testing.T) {
 	for _, k := range kinds() {
-		_, most := form(k.make(t))
-		if _, err := k.parse(bytes.Repeat([]byte(" "), most+1)); ClassOf(err) != Structure || !strings.Contains(err.Error(), "larger") {
+		most := artifact.MaxSigned
+		if _, ok := k.make(t).(artifact.Attested); ok {
+			most = artifact.MaxAttested
+		}
+		if _, err := k.parse(bytes.Repeat([]byte(" "), most+1)); artifact.ClassOf(err) != artifact.Structure || !strings.Contains(err.Error(), "larger") {
 			t.Errorf("%s: %v", k.name, err)
 		}
 	}
-	p := examplePreview()
+	p := at.Preview()
 	for i := range 2000 {
 		p.Intent.Target.Address = append(p.Intent.Target.Address, fmt.Sprintf("2001:db8::%04x", i))
 		p.Intent.Target.Detail = append(p.Intent.Target.Detail, strings.Repeat("d", 20))
 	}
-	if b, err := Sign(p, keyX); err != nil {
+	if b, err := artifact.Sign(p, at.KeyX()); err != nil {
 		t.Errorf("an alias of 2,002 entries: %v", err)
 	} else if len(b) < 150_000 {
 		t.Errorf("only %d bytes", len(b))
@@ -387,7 +342,7 @@ func TestAFileOverItsBoundIsNotRead(t *testing.T) {
 	for i := range p.Intent.Target.Detail {
 		p.Intent.Target.Detail[i] = strings.Repeat("d", 180)
 	}
-	if _, err := Sign(p, keyX); ClassOf(err) != Structure {
+	if _, err := artifact.Sign(p, at.KeyX()); artifact.ClassOf(err) != artifact.Structure {
 		t.Errorf("a preview of over 768 KiB: %v", err)
 	}
 }

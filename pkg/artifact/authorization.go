@@ -3,6 +3,7 @@ package artifact
 import (
 	"time"
 
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
 	"pfsensemcp/pkg/canon"
 )
@@ -19,7 +20,7 @@ type Authorization struct {
 	ExecutionIntent     string
 	AuthorityID         string
 	IssuedAt, ExpiresAt time.Time
-	Evidence            Evidence // as in the plan
+	Evidence            change.Evidence // as in the plan
 	Proof               []byte
 }
 
@@ -38,12 +39,12 @@ func (a *Authorization) blank() Artifact    { return &Authorization{} }
 
 func (a *Authorization) fields(c *field.Codec) {
 	c.Version(2)
-	c.ID("authorization_id", &a.ID, PrefixAuthorization)
-	c.ID("request_id", &a.RequestID, PrefixRequest)
+	c.ID("authorization_id", &a.ID, change.PrefixAuthorization)
+	c.ID("request_id", &a.RequestID, change.PrefixRequest)
 	c.Hex64("plan_digest", &a.PlanDigest)
 	one := []string{a.ExecutionIntent}
 	field.Objects(c, "authorized_executions", &one, 1, 1, func(c *field.Codec, digest *string) {
-		c.Const("step_id", StepID)
+		c.Const("step_id", change.StepID)
 		c.Hex64("execution_intent_digest", digest)
 	})
 	a.ExecutionIntent = one[0]
@@ -52,16 +53,16 @@ func (a *Authorization) fields(c *field.Codec) {
 	c.Time("issued_at", &a.IssuedAt)
 	c.Time("expires_at", &a.ExpiresAt)
 	between(c, a.IssuedAt, a.ExpiresAt, MaxAuthorization)
-	c.Const("risk_class", RiskClass)
-	c.Object("evidence_fingerprint", a.Evidence.fields)
+	c.Const("risk_class", change.RiskClass)
+	c.Object("evidence_fingerprint", a.Evidence.Fields)
 }
 
 // Digest returns the digest of the signed authorization, proof included.
 func (a *Authorization) Digest() (string, error) { return evidence(canon.PlanAuthorization, a) }
 
 // For says whether the authorization is for exactly this request, change and plan.
-func (a *Authorization) For(requestID string, in *Intent, plan *Plan) error {
-	change, err := in.executionDigest()
+func (a *Authorization) For(requestID string, in *change.Intent, plan *change.Plan) error {
+	change, err := in.ExecutionDigest()
 	if err != nil {
 		return err
 	}
@@ -71,13 +72,13 @@ func (a *Authorization) For(requestID string, in *Intent, plan *Plan) error {
 	}
 	switch {
 	case a.RequestID != requestID:
-		return fault(Binding, "authorization.request_id", "is another request's")
+		return field.Refuse(Binding, "authorization.request_id", "is another request's")
 	case a.PlanDigest != digest:
-		return fault(Binding, "authorization.plan_digest", "is another plan's")
+		return field.Refuse(Binding, "authorization.plan_digest", "is another plan's")
 	case a.ExecutionIntent != change:
-		return fault(Binding, "authorization.authorized_executions", "is for another change")
-	case !a.Evidence.equal(&plan.Evidence):
-		return fault(Binding, "authorization.evidence_fingerprint", "is another plan's")
+		return field.Refuse(Binding, "authorization.authorized_executions", "is for another change")
+	case !a.Evidence.Equal(&plan.Evidence):
+		return field.Refuse(Binding, "authorization.evidence_fingerprint", "is another plan's")
 	}
 	return nil
 }

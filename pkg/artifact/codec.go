@@ -21,16 +21,23 @@ type Artifact interface {
 	blank() Artifact
 }
 
-// attested is an Artifact of the executor.
-type attested interface {
+// Attested is an Artifact of the executor.
+type Attested interface {
 	Artifact
 	// AttestedBy returns the id of the executor's key.
 	AttestedBy() string
 }
 
+// Signed is an Artifact of an owner.
+type Signed interface {
+	Artifact
+	// Authority returns the id of the owner who signed.
+	Authority() string
+}
+
 // form returns the name of the member with the signature, and the file's bound.
 func form(a Artifact) (member string, most int) {
-	if _, ok := a.(attested); ok {
+	if _, ok := a.(Attested); ok {
 		return "attestation", MaxAttested
 	}
 	return "proof", MaxSigned
@@ -47,22 +54,21 @@ func whole(a Artifact) func(*field.Codec) {
 
 // Payload returns what the signature covers, without the signature.
 func Payload(a Artifact) (canon.Object, error) {
-	o, err := field.Encode(a.fields)
-	return o, structural(err)
+	return field.Encode(a.fields)
 }
 
 // Encode returns the file of a signed artifact.
 func Encode(a Artifact) ([]byte, error) {
 	o, err := field.Encode(whole(a))
 	if err != nil {
-		return nil, structural(err)
+		return nil, err
 	}
-	b, err := canon.Encode(o)
+	b, err := field.Bytes(o)
 	if err != nil {
-		return nil, structural(err)
+		return nil, err
 	}
 	if _, most := form(a); len(b) > most {
-		return nil, fault(Structure, "file", "is larger than a file of its kind may be")
+		return nil, field.Refuse(Structure, "file", "is larger than a file of its kind may be")
 	}
 	return b, nil
 }
@@ -71,17 +77,9 @@ func Encode(a Artifact) ([]byte, error) {
 // members of its kind.
 func decode(b []byte, a Artifact) error {
 	if _, most := form(a); len(b) > most {
-		return fault(Structure, "file", "is larger than a file of its kind may be")
+		return field.Refuse(Structure, "file", "is larger than a file of its kind may be")
 	}
-	v, err := canon.DecodeExact(b)
-	if err != nil {
-		return structural(err)
-	}
-	o, ok := v.(canon.Object)
-	if !ok {
-		return fault(Structure, "file", "must be an object")
-	}
-	return structural(field.Decode(o, whole(a)))
+	return field.Read(b, whole(a))
 }
 
 // parse is decode for a new T.
@@ -103,14 +101,14 @@ func message(a Artifact) ([]byte, error) {
 		return nil, err
 	}
 	m, err := canon.SigMessage(a.Role(), o)
-	return m, structural(err)
+	return m, field.Structural(err)
 }
 
 // Sign signs the artifact under its role and returns the file, after it has been
 // read back and verified as a receiver will.
 func Sign(a Artifact, key ed25519.PrivateKey) ([]byte, error) {
 	if len(key) != ed25519.PrivateKeySize {
-		return nil, fault(Signature, "key", "must be an Ed25519 private key")
+		return nil, field.Refuse(Signature, "key", "must be an Ed25519 private key")
 	}
 	m, err := message(a)
 	if err != nil {
@@ -123,7 +121,7 @@ func Sign(a Artifact, key ed25519.PrivateKey) ([]byte, error) {
 	}
 	pub, ok := key.Public().(ed25519.PublicKey)
 	if !ok {
-		return nil, fault(Signature, "key", "must be an Ed25519 private key")
+		return nil, field.Refuse(Signature, "key", "must be an Ed25519 private key")
 	}
 	// Reading into a itself would hide a member that is written and not read.
 	again := a.blank()
@@ -144,7 +142,7 @@ func Verify(a Artifact, pub ed25519.PublicKey) error {
 		return err
 	}
 	if len(pub) != ed25519.PublicKeySize || len(*a.signature()) != ed25519.SignatureSize || !ed25519.Verify(pub, m, *a.signature()) {
-		return fault(Signature, "signature", "is not by this key over this file")
+		return field.Refuse(Signature, "signature", "is not by this key over this file")
 	}
 	return nil
 }
@@ -156,8 +154,7 @@ func evidence(p canon.Purpose, a Artifact) (string, error) {
 		return "", err
 	}
 	o["proof_digest"] = canon.Hash(*a.signature())
-	d, err := p.Digest(o)
-	return d, structural(err)
+	return field.Digest(p, o)
 }
 
 // between notes a rule about two times of one file.

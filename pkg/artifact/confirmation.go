@@ -3,6 +3,7 @@ package artifact
 import (
 	"time"
 
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
 	"pfsensemcp/pkg/canon"
 )
@@ -12,7 +13,7 @@ import (
 type Confirmation struct {
 	AuthorityID, Nonce      string
 	ContractID, OperationID string
-	Digests                 Digests
+	Digests                 change.Digests
 	IssuedAt, ExpiresAt     time.Time
 	Proof                   []byte
 }
@@ -34,8 +35,8 @@ func (a *Confirmation) fields(c *field.Codec) {
 	c.Token("authority_id", &a.AuthorityID)
 	c.Const("algorithm", Algorithm)
 	c.ID("nonce", &a.Nonce, "")
-	c.ID("contract_id", &a.ContractID, PrefixContract)
-	c.ID("operation_id", &a.OperationID, PrefixOperation)
+	c.ID("contract_id", &a.ContractID, change.PrefixContract)
+	c.ID("operation_id", &a.OperationID, change.PrefixOperation)
 	c.Hex64("target_identity_digest", &a.Digests.TargetIdentity)
 	c.Hex64("target_fingerprint", &a.Digests.TargetFingerprint)
 	c.Hex64("intent_digest", &a.Digests.Intent)

@@ -1,10 +1,11 @@
-package artifact
+package artifact_test
 
 import (
 	"bytes"
 	"testing"
 
-	"pfsensemcp/pkg/canon"
+	"pfsensemcp/pkg/artifact"
+	at "pfsensemcp/pkg/artifact/artifacttest"
 )
 
 // fuzz holds one parser to what all of them promise: no input makes it panic, what
@@ -24,16 +25,16 @@ func fuzz(f *testing.F, name string) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		a, err := own.parse(in)
 		if err != nil {
-			if ClassOf(err) == "" {
+			if artifact.ClassOf(err) == "" {
 				t.Fatalf("%v is no Fault", err)
 			}
 			return
 		}
-		again, err := Encode(a)
+		again, err := artifact.Encode(a)
 		if err != nil || !bytes.Equal(in, again) {
 			t.Fatalf("%q encodes to %q, %v", in, again, err)
 		}
-		_ = Verify(a, public(keyX)) // must not panic
+		_ = artifact.Verify(a, at.Public(at.KeyX())) // must not panic
 	})
 }
 
@@ -49,74 +50,3 @@ func FuzzParseRollbackAuthorization(f *testing.F) { fuzz(f, "rollback authorizat
 func FuzzParseAnchorStatus(f *testing.F)          { fuzz(f, "anchor status") }
 func FuzzParseRebaseline(f *testing.F)            { fuzz(f, "rebaseline") }
 func FuzzParseExportHead(f *testing.F)            { fuzz(f, "export head") }
-
-func FuzzParseAuthorities(f *testing.F) {
-	b, err := owners().Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, in []byte) {
-		l, err := ParseAuthorities(in)
-		if err != nil {
-			return
-		}
-		if again, err := l.Encode(); err != nil || len(again) > MaxAuthorities+1 { // the line end
-			t.Fatalf("%q: %q, %v", in, again, err)
-		}
-	})
-}
-
-func FuzzParsePins(f *testing.F) {
-	b, err := (&Pins{Executors: []Pin{{StoreID: storeID, NVIndexName: nvIndexName, ApplianceTarget: exampleIntent().Appliance, Attestation: executorKey, Authorities: *owners()}}}).Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, in []byte) {
-		p, err := ParsePins(in)
-		if err != nil {
-			return
-		}
-		b, err := p.Encode()
-		if err != nil {
-			t.Fatalf("%q: %v", in, err)
-		}
-		if _, err := ParsePins(b); err != nil {
-			t.Fatalf("%q: %v", b, err)
-		}
-	})
-}
-
-func FuzzMembers(f *testing.F) {
-	in := exampleIntent()
-	m, err := in.Members()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(m.Identity, m.Intent, m.Snapshot)
-	f.Fuzz(func(t *testing.T, a, b, c []byte) {
-		got, err := Members{a, b, c}.Open()
-		if err != nil {
-			return
-		}
-		again, err := got.Members()
-		if err != nil || !bytes.Equal(again.Identity, a) || !bytes.Equal(again.Intent, b) || !bytes.Equal(again.Snapshot, c) {
-			t.Fatalf("%q %q %q: %v", a, b, c, err)
-		}
-	})
-}
-
-func FuzzDescription(f *testing.F) {
-	f.Add("DMZ web servers")
-	f.Add("e\u0301\u202e\U000e0041")
-	f.Fuzz(func(t *testing.T, s string) {
-		got, err := Description(s, Printable)
-		if err != nil {
-			return
-		}
-		if again, err := Description(got, Stored); err != nil || again != got || !canon.Normal(got) {
-			t.Fatalf("%q: %q, %v", s, again, err)
-		}
-	})
-}

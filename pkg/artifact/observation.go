@@ -3,6 +3,7 @@ package artifact
 import (
 	"time"
 
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
 	"pfsensemcp/pkg/canon"
 )
@@ -58,14 +59,14 @@ func (o *Observation) blank() Artifact    { return &Observation{} }
 
 func (o *Observation) fields(c *field.Codec) {
 	c.Version(2)
-	c.ID("contract_id", &o.ContractID, PrefixContract)
-	c.ID("operation_id", &o.OperationID, PrefixOperation)
+	c.ID("contract_id", &o.ContractID, change.PrefixContract)
+	c.ID("operation_id", &o.OperationID, change.PrefixOperation)
 	c.Int("state_version", &o.StateVersion, 0, MaxCounter)
 	c.OptEnum("uncertainty_origin", &o.UncertaintyOrigin, OriginExecuting, OriginRollingBack)
 	c.Enum("send_boundary", &o.SendBoundary, BoundaryNone, BoundaryIntent)
 	c.Bool("target_present", &o.TargetPresent)
 	c.OptHex64("target_fingerprint", &o.TargetFingerprint)
-	c.OptInt("lifecycle_locator", &o.Locator, 0, MaxLocator)
+	c.OptInt("lifecycle_locator", &o.Locator, 0, change.MaxLocator)
 	c.Enum("match", &o.Match, MatchExpectedPost, MatchPre, MatchNeither, MatchAbsent)
 	c.Bool("others_unchanged", &o.OthersUnchanged)
 	c.Hex64("appliance_target_digest", &o.ApplianceTarget)
@@ -89,6 +90,5 @@ func (o *Observation) Digest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d, err := canon.Observation.Digest(p)
-	return d, structural(err)
+	return field.Digest(canon.Observation, p)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"time"
 
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
 	"pfsensemcp/pkg/canon"
 )
@@ -13,9 +14,9 @@ import (
 // can judge the first approval without the host.
 type Pending struct {
 	ContractID, OperationID, RequestID string
-	Intent                             Intent
+	Intent                             change.Intent
 	Locator                            int64
-	Plan                               Plan
+	Plan                               change.Plan
 	ExpiresAt                          time.Time // of contract and authorization
 	ExpectedAuthority                  string    // the confirmation authority
 	Authorization                      Authorization
@@ -38,12 +39,12 @@ func (p *Pending) blank() Artifact    { return &Pending{} }
 
 func (p *Pending) fields(c *field.Codec) {
 	c.Version(4)
-	c.Const("operation", Operation)
-	c.ID("contract_id", &p.ContractID, PrefixContract)
-	c.ID("operation_id", &p.OperationID, PrefixOperation)
-	c.ID("request_id", &p.RequestID, PrefixRequest)
-	carried(c, &p.Intent, &p.Plan)
-	c.Int("lifecycle_locator", &p.Locator, 0, MaxLocator)
+	c.Const("operation", change.Operation)
+	c.ID("contract_id", &p.ContractID, change.PrefixContract)
+	c.ID("operation_id", &p.OperationID, change.PrefixOperation)
+	c.ID("request_id", &p.RequestID, change.PrefixRequest)
+	change.Carried(c, &p.Intent, &p.Plan)
+	c.Int("lifecycle_locator", &p.Locator, 0, change.MaxLocator)
 	if c.Failed() {
 		return
 	}
@@ -55,7 +56,7 @@ func (p *Pending) fields(c *field.Codec) {
 		{"intent_digest", d.Intent},
 		{"snapshot_digest", d.Snapshot},
 	} {
-		claim(c, one.key, func() (string, error) { return one.digest, nil })
+		c.Claim(one.key, func() (string, error) { return one.digest, nil })
 	}
 	c.Time("expires_at", &p.ExpiresAt)
 	c.Token("expected_authority_id", &p.ExpectedAuthority)
@@ -76,4 +77,4 @@ func (p *Pending) fields(c *field.Codec) {
 }
 
 // Digests returns the five digests, recomputed.
-func (p *Pending) Digests() (Digests, error) { return p.Intent.Digests(p.Locator) }
+func (p *Pending) Digests() (change.Digests, error) { return p.Intent.Digests(p.Locator) }

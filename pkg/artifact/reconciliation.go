@@ -3,6 +3,7 @@ package artifact
 import (
 	"time"
 
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
 	"pfsensemcp/pkg/canon"
 )
@@ -47,14 +48,14 @@ func (a *Reconciliation) fields(c *field.Codec) {
 	c.Version(2)
 	c.Token("authority_id", &a.AuthorityID)
 	c.Const("algorithm", Algorithm)
-	c.ID("contract_id", &a.ContractID, PrefixContract)
-	c.ID("operation_id", &a.OperationID, PrefixOperation)
+	c.ID("contract_id", &a.ContractID, change.PrefixContract)
+	c.ID("operation_id", &a.OperationID, change.PrefixOperation)
 	c.Int("observed_state_version", &a.StateVersion, 0, MaxCounter)
 	c.Enum("outcome", &a.Outcome, OutcomeApplied, OutcomeNotApplied, OutcomeRollbackApplied, OutcomeRollbackNotApplied)
 	c.Time("issued_at", &a.IssuedAt)
 	c.Hex64("observation_digest", &a.ObservationDigest)
 	c.OptHex64("verified_target_fingerprint", &a.VerifiedFingerprint)
-	c.OptInt("verified_lifecycle_locator", &a.VerifiedLocator, 0, MaxLocator)
+	c.OptInt("verified_lifecycle_locator", &a.VerifiedLocator, 0, change.MaxLocator)
 	if c.Failed() {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"time"
 
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
 	"pfsensemcp/pkg/canon"
 )
@@ -20,9 +21,9 @@ const (
 type RollbackRequest struct {
 	ContractID, OperationID, RequestID string
 	StateVersion                       int64
-	Intent                             Intent // the change to undo
+	Intent                             change.Intent // the change to undo
 	Locator                            int64
-	Plan                               Plan
+	Plan                               change.Plan
 	VerifiedAt, GeneratedAt            time.Time
 	KeyID                              string
 	Attestation                        []byte
@@ -42,16 +43,16 @@ func (r *RollbackRequest) blank() Artifact    { return &RollbackRequest{} }
 
 func (r *RollbackRequest) fields(c *field.Codec) {
 	c.Version(1)
-	c.Const("operation", Operation)
-	c.ID("contract_id", &r.ContractID, PrefixContract)
-	c.ID("operation_id", &r.OperationID, PrefixOperation)
-	c.ID("request_id", &r.RequestID, PrefixRequest)
+	c.Const("operation", change.Operation)
+	c.ID("contract_id", &r.ContractID, change.PrefixContract)
+	c.ID("operation_id", &r.OperationID, change.PrefixOperation)
+	c.ID("request_id", &r.RequestID, change.PrefixRequest)
 	c.Int("observed_state_version", &r.StateVersion, 0, MaxCounter)
-	carried(c, &r.Intent, &r.Plan)
-	c.Int("lifecycle_locator", &r.Locator, 0, MaxLocator)
-	claim(c, "verified_target_fingerprint", r.Intent.ExpectedPost)
-	claim(c, "snapshot_digest", func() (string, error) { return r.Intent.Target.digest(canon.Snapshot) })
-	claim(c, "plan_digest", r.Plan.Digest)
+	change.Carried(c, &r.Intent, &r.Plan)
+	c.Int("lifecycle_locator", &r.Locator, 0, change.MaxLocator)
+	c.Claim("verified_target_fingerprint", r.Intent.ExpectedPost)
+	c.Claim("snapshot_digest", r.Intent.Target.Snapshot)
+	c.Claim("plan_digest", r.Plan.Digest)
 	c.Time("verified_at", &r.VerifiedAt)
 	c.Time("generated_at", &r.GeneratedAt)
 	c.Token("attestation_key_id", &r.KeyID)
@@ -63,7 +64,7 @@ func (r *RollbackRequest) Undo() (Undo, error) {
 	if err != nil {
 		return Undo{}, err
 	}
-	snapshot, err := r.Intent.Target.digest(canon.Snapshot)
+	snapshot, err := r.Intent.Target.Snapshot()
 	if err != nil {
 		return Undo{}, err
 	}
@@ -94,7 +95,7 @@ type Rollback struct {
 // signature of that role will verify.
 func ParseRollback(b []byte, by canon.Role) (*Rollback, error) {
 	if by != canon.RoleRollback && by != canon.RoleRollbackAuthorization {
-		return nil, fault(Signature, "role", "must be one of the two rollback roles")
+		return nil, field.Refuse(Signature, "role", "must be one of the two rollback roles")
 	}
 	r := &Rollback{By: by}
 	if err := decode(b, r); err != nil {
@@ -117,8 +118,8 @@ func (r *Rollback) fields(c *field.Codec) {
 	c.Token("authority_id", &r.AuthorityID)
 	c.Const("algorithm", Algorithm)
 	c.ID("nonce", &r.Nonce, "")
-	c.ID("contract_id", &r.Undo.ContractID, PrefixContract)
-	c.ID("operation_id", &r.Undo.OperationID, PrefixOperation)
+	c.ID("contract_id", &r.Undo.ContractID, change.PrefixContract)
+	c.ID("operation_id", &r.Undo.OperationID, change.PrefixOperation)
 	c.Int("observed_state_version", &r.Undo.StateVersion, 0, MaxCounter)
 	c.Hex64("verified_target_fingerprint", &r.Undo.VerifiedFingerprint)
 	c.Hex64("snapshot_digest", &r.Undo.Snapshot)
@@ -130,31 +131,8 @@ func (r *Rollback) fields(c *field.Codec) {
 // Digest returns the digest of the signed rollback, proof included.
 func (r *Rollback) Digest() (string, error) { return evidence(canon.Rollback, r) }
 
-// VerifyRollback says whether the two files are both signatures that the undo
-// needs: each by its owner under its role, with different ids, keys and nonces.
-func (l *Authorities) VerifyRollback(want Undo, confirmation, authorization *Rollback) error {
-	for _, one := range []struct {
-		r  *Rollback
-		by canon.Role
-	}{{confirmation, canon.RoleRollback}, {authorization, canon.RoleRollbackAuthorization}} {
-		if one.r.By != one.by {
-			return fault(Signature, "role", "must be one signature of each owner")
-		}
-		if err := l.Verify(one.r); err != nil {
-			return err
-		}
-		if !one.r.Undo.equal(want) {
-			return fault(Binding, "rollback", "is for another undo")
-		}
-	}
-	if confirmation.Nonce == authorization.Nonce {
-		return fault(Signature, "nonce", "must differ between the two signatures")
-	}
-	return l.Distinct(authorization, confirmation)
-}
-
-// equal compares in a time that does not depend on the digests.
-func (u Undo) equal(o Undo) bool {
+// Equal compares in a time that does not depend on the digests.
+func (u Undo) Equal(o Undo) bool {
 	same := func(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 	return u.StateVersion == o.StateVersion && same(u.ContractID, o.ContractID) && same(u.OperationID, o.OperationID) &&
 		same(u.VerifiedFingerprint, o.VerifiedFingerprint) && same(u.Snapshot, o.Snapshot)

@@ -20,10 +20,11 @@ var levels = map[string]int{
 	"pkg/pfrest/internal/fault": 12, "pkg/pfrest/internal/envelope": 14, "pkg/pfrest/internal/breaker": 15, "pkg/pfrest/internal/paged": 15,
 	"pkg/rpc/internal/sock": 15, "pkg/rpc/internal/admit": 16, "pkg/rpc/internal/codec": 15, "pkg/rpc/internal/node": 15,
 	"pkg/rpc/rpctest":             21, // for tests
-	"pkg/artifact/internal/field": 15,
-	"pkg/pfrest/internal/fair":    15, "pkg/pfrest/internal/tlsdial": 15,
+	"pkg/artifact/internal/field": 15, "pkg/artifact/change": 17, "pkg/artifact/authority": 21,
+	"pkg/artifact/artifacttest": 22, // for tests
+	"pkg/pfrest/internal/fair":  15, "pkg/pfrest/internal/tlsdial": 15,
 	"pkg/openapi/plain": 15, "pkg/openapi/view": 21, "pkg/openapi/contract": 21,
-	"pkg/sandbox":       20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
+	"pkg/sandbox": 20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 
 	// L2.
 	"pkg/readtool/internal/filterlog": 24, "pkg/readtool/internal/row": 25, "pkg/readtool/internal/where": 26, "pkg/readtool/internal/args": 27,

@@ -2,7 +2,7 @@
 // one list of members, run once to write the object and once to read it, so the
 // two cannot drift apart.
 //
-// Only pkg/artifact imports it. It must never accept an object with a member that
+// Only pkg/artifact and the packages below it import it. It must never accept an object with a member that
 // the list does not name or without one that it does, nor write a value that it
 // would not read back. It never puts a value into an error.
 //
@@ -18,17 +18,6 @@ import (
 
 	"pfsensemcp/pkg/canon"
 )
-
-// Error says which member breaks which rule. Member is a path such as
-// "posture_plan.steps[2].order". Bound means that the member does not fit another
-// one, as opposed to its own form.
-type Error struct {
-	Member, Rule string
-	Bound        bool
-}
-
-// Error returns member and rule.
-func (e *Error) Error() string { return e.Member + ": " + e.Rule }
 
 // Codec runs a list of members over one object. The first broken rule ends it: the
 // calls after it do nothing.
@@ -76,11 +65,11 @@ func (c *Codec) Failed() bool { return *c.err != nil }
 func (c *Codec) Writing() bool { return c.writing }
 
 // fail notes the first broken rule.
-func (c *Codec) fail(key, rule string) { c.note(Error{Member: c.at(key), Rule: rule}) }
+func (c *Codec) fail(key, rule string) { c.note(Structure, key, rule) }
 
-func (c *Codec) note(e Error) {
+func (c *Codec) note(class Class, key, rule string) {
 	if *c.err == nil {
-		*c.err = &e
+		*c.err = Refuse(class, c.at(key), rule)
 	}
 }
 
@@ -107,8 +96,32 @@ func (c *Codec) Check(ok bool, key, rule string) {
 // Bind is Check for a member that must fit another one.
 func (c *Codec) Bind(ok bool, key, rule string) {
 	if !ok {
-		c.note(Error{Member: c.at(key), Rule: rule, Bound: true})
+		c.note(Binding, key, rule)
 	}
+}
+
+// Claim runs a member that holds a digest of what the file carries. Writing, the
+// digest is computed; reading, it must be the one computed: no reader can forget
+// to compare.
+func (c *Codec) Claim(key string, compute func() (string, error)) {
+	if c.Failed() {
+		return
+	}
+	is, err := compute()
+	if err != nil {
+		c.Bind(false, key, "cannot be computed from what the file carries")
+		return
+	}
+	said := is
+	c.Hex64(key, &said)
+	c.Bind(said == is, key, "is not the digest of what the file carries")
+}
+
+// Echo runs a member that repeats a text that the file carries elsewhere.
+func (c *Codec) Echo(key, is string, rule func(string) string) {
+	said := is
+	c.Text(key, &said, rule)
+	c.Bind(said == is, key, "is not what the rest of the file says")
 }
 
 // take returns a member's value when reading.

@@ -65,3 +65,22 @@ func oneOf(words []string) func(string) string {
 		return "must be one of " + strings.Join(words, ", ")
 	}
 }
+
+// NVName is the rule of a TPM name: the algorithm SHA-256 and a hash.
+func NVName(s string) string {
+	if rest, ok := strings.CutPrefix(s, "000b"); !ok || !Hex(rest, 64) {
+		return "must be 000b and 64 hexadecimal digits"
+	}
+	return ""
+}
+
+// BuildID is the rule of the name of an executable.
+func BuildID(s string) string {
+	if rest, ok := strings.CutPrefix(s, "sha256:"); !ok || !Hex(rest, 64) {
+		return "must be sha256: and 64 hexadecimal digits"
+	}
+	return ""
+}
+
+// Any is the rule of a text whose normal form and length alone count.
+func Any(string) string { return "" }

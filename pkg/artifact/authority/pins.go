@@ -1,8 +1,9 @@
-package artifact
+package authority
 
 import (
+	"pfsensemcp/pkg/artifact"
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
-	"pfsensemcp/pkg/canon"
 )
 
 // Pin is what an off-host signer knows of one executor, from a source other than
@@ -11,8 +12,8 @@ type Pin struct {
 	StoreID, NVIndexName string
 	ApplianceTarget      string
 	BuildID              string // "" (null): any build
-	Attestation          Authority
-	Authorities          Authorities
+	Attestation          Key
+	Authorities          Set
 }
 
 // Pins are the executors that a signer knows.
@@ -25,10 +26,10 @@ const MaxPins = 64 << 10
 // No store and no attestation key stands twice.
 func ParsePins(b []byte) (*Pins, error) {
 	if len(b) > MaxPins {
-		return nil, fault(Structure, "pins", "must be at most 65536 bytes")
+		return nil, field.Refuse(field.Structure, "pins", "must be at most 65536 bytes")
 	}
 	p := new(Pins)
-	if err := decodeFree(b, p.fields); err != nil {
+	if err := field.ReadFree(b, p.fields); err != nil {
 		return nil, err
 	}
 	return p, p.check()
@@ -38,14 +39,14 @@ func ParsePins(b []byte) (*Pins, error) {
 func (p *Pins) Encode() ([]byte, error) {
 	o, err := field.Encode(p.fields)
 	if err != nil {
-		return nil, structural(err)
+		return nil, err
 	}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	b, err := canon.Encode(o)
+	b, err := field.Bytes(o)
 	if err != nil {
-		return nil, structural(err)
+		return nil, err
 	}
 	return append(b, '\n'), nil
 }
@@ -54,9 +55,9 @@ func (p *Pins) fields(c *field.Codec) {
 	c.Version(1)
 	field.Objects(c, "executors", &p.Executors, 1, 16, func(c *field.Codec, x *Pin) {
 		c.Token("store_id", &x.StoreID)
-		c.Text("nv_index_name", &x.NVIndexName, nvName)
+		c.Text("nv_index_name", &x.NVIndexName, field.NVName)
 		c.Hex64("appliance_target_digest", &x.ApplianceTarget)
-		c.OptText("executor_build_id", &x.BuildID, buildID)
+		c.OptText("executor_build_id", &x.BuildID, field.BuildID)
 		c.Object("attestation", x.Attestation.attestation)
 		c.Object("authorities", x.Authorities.fields)
 	})
@@ -68,8 +69,8 @@ func (p *Pins) check() error {
 			return err
 		}
 		for _, y := range p.Executors[:i] {
-			if x.StoreID == y.StoreID || x.Attestation.Key.Equal(y.Attestation.Key) {
-				return fault(Keys, "executors", "two entries have one store or one attestation key")
+			if x.StoreID == y.StoreID || x.Attestation.Public.Equal(y.Attestation.Public) {
+				return field.Refuse(field.Keys, "executors", "two entries have one store or one attestation key")
 			}
 		}
 	}
@@ -87,20 +88,20 @@ func (p *Pins) Store(id string) (*Pin, bool) {
 }
 
 // Attesting returns the entry whose key attested the file.
-func (p *Pins) Attesting(a attested) (*Pin, error) {
+func (p *Pins) Attesting(a artifact.Attested) (*Pin, error) {
 	for i := range p.Executors {
 		if VerifyAttestation(a, p.Executors[i].Attestation) == nil {
 			return &p.Executors[i], nil
 		}
 	}
-	return nil, fault(Signature, "attestation", "is by no pinned executor over this file")
+	return nil, field.Refuse(field.Signature, "attestation", "is by no pinned executor over this file")
 }
 
 // AuthoritySet returns the digest of the pinned keys.
 func (p *Pin) AuthoritySet() (string, error) { return p.Authorities.SetDigest(p.Attestation) }
 
 // Holds says whether a plan is of exactly the pinned executor.
-func (p *Pin) Holds(x *Executor) error {
+func (p *Pin) Holds(x *change.Executor) error {
 	set, err := p.AuthoritySet()
 	if err != nil {
 		return err
@@ -112,11 +113,11 @@ func (p *Pin) Holds(x *Executor) error {
 		{"authority_set_digest", x.AuthoritySet, set},
 	} {
 		if one.is != one.pinned {
-			return fault(Binding, one.member, "is not the pinned one")
+			return field.Refuse(field.Binding, one.member, "is not the pinned one")
 		}
 	}
 	if p.BuildID != "" && x.BuildID != p.BuildID {
-		return fault(Binding, "executor_build_id", "is not the pinned one")
+		return field.Refuse(field.Binding, "executor_build_id", "is not the pinned one")
 	}
 	return nil
 }

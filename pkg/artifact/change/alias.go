@@ -1,4 +1,4 @@
-package artifact
+package change
 
 import (
 	"slices"
@@ -15,12 +15,12 @@ type AliasState struct {
 	Address, Detail   []string
 }
 
-// fields lists the members. Detail may be shorter than Address: the appliance
+// Fields lists the members. Detail may be shorter than Address: the appliance
 // keeps what is there; longer would be lost.
-func (s *AliasState) fields(c *field.Codec) {
+func (s *AliasState) Fields(c *field.Codec) {
 	c.Text("name", &s.Name, aliasName)
 	c.Enum("type", &s.Type, "host", "network", "port")
-	c.Text("descr", &s.Descr, anyText)
+	c.Text("descr", &s.Descr, field.Any)
 	c.Strings("address", &s.Address, maxEntries)
 	c.Strings("detail", &s.Detail, maxEntries)
 	c.Check(len(s.Detail) <= len(s.Address), "detail", "must not be longer than address")
@@ -35,20 +35,21 @@ func (s *AliasState) equal(o *AliasState) bool {
 // Object returns the state as a canonical value, or the Fault that makes it no
 // state of an alias that may be changed.
 func (s *AliasState) Object() (canon.Object, error) {
-	o, err := field.Encode(s.fields)
-	return o, structural(err)
+	return field.Encode(s.Fields)
 }
 
 // Fingerprint returns the digest by which two states are compared.
 func (s *AliasState) Fingerprint() (string, error) { return s.digest(canon.TargetFingerprint) }
+
+// Snapshot returns the digest of the state as what an undo restores.
+func (s *AliasState) Snapshot() (string, error) { return s.digest(canon.Snapshot) }
 
 func (s *AliasState) digest(p canon.Purpose) (string, error) {
 	o, err := s.Object()
 	if err != nil {
 		return "", err
 	}
-	d, err := p.Digest(o)
-	return d, structural(err)
+	return field.Digest(p, o)
 }
 
 // Appliance is what binds an approval to one appliance.
@@ -76,10 +77,9 @@ func (a Appliance) Digest() (string, error) {
 		})
 	})
 	if err != nil {
-		return "", structural(err)
+		return "", err
 	}
-	d, err := canon.ApplianceTarget.Digest(o)
-	return d, structural(err)
+	return field.Digest(canon.ApplianceTarget, o)
 }
 
 // origin is the rule of an https origin: nothing but scheme, host and port, lower
@@ -106,9 +106,9 @@ type Neighbour struct {
 // RawFingerprint returns what stands for a row of the appliance that is no
 // AliasState: the plain hash of its canonical form.
 func RawFingerprint(row canon.Object) (string, error) {
-	b, err := canon.Encode(row)
+	b, err := field.Bytes(row)
 	if err != nil {
-		return "", structural(err)
+		return "", err
 	}
 	return canon.Hash(b), nil
 }
@@ -120,17 +120,15 @@ func CollectionDigest(others []Neighbour) (string, error) {
 	list := canon.Array{}
 	for i, n := range sorted {
 		if i > 0 && sorted[i-1].Locator == n.Locator || n.Locator < 0 || n.Locator > MaxLocator || !Hex64(n.Fingerprint) {
-			return "", fault(Structure, "collection", "must have one fingerprint for each position")
+			return "", field.Refuse(field.Structure, "collection", "must have one fingerprint for each position")
 		}
 		list = append(list, canon.Array{n.Locator, n.Name, n.Fingerprint})
 	}
-	d, err := canon.Collection.Digest(list)
-	return d, structural(err)
+	return field.Digest(canon.Collection, list)
 }
 
 // RequestKey returns the digest by which two requests for the same change are
 // recognised.
 func RequestKey(alias, description string) (string, error) {
-	d, err := canon.Request.Digest(canon.Object{"operation": Operation, "alias_name": alias, "description": description})
-	return d, structural(err)
+	return field.Digest(canon.Request, canon.Object{"operation": Operation, "alias_name": alias, "description": description})
 }

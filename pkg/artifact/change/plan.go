@@ -1,4 +1,4 @@
-package artifact
+package change
 
 import (
 	"strings"
@@ -52,7 +52,8 @@ type Evidence struct {
 	ProvisionedAt time.Time
 }
 
-func (e *Evidence) fields(c *field.Codec) {
+// Fields lists the members.
+func (e *Evidence) Fields(c *field.Codec) {
 	c.Enum("capability_posture_value", &e.Posture, PostureReadOnly, PostureWriteProtected)
 	c.Enum("anchor_assurance_value", &e.Assurance, AssuranceNone, AssuranceSoftware, AssuranceHardware, AssuranceUnknown)
 	c.Enum("anchor_evidence_state", &e.Anchor, EvidenceInvalid, EvidenceUnconfigured, EvidenceNotCreated, EvidenceStoreError,
@@ -62,8 +63,8 @@ func (e *Evidence) fields(c *field.Codec) {
 	c.OptTime("anchor_provisioned_at", &e.ProvisionedAt)
 }
 
-// equal compares two pieces of evidence.
-func (e *Evidence) equal(o *Evidence) bool {
+// Equal compares two pieces of evidence.
+func (e *Evidence) Equal(o *Evidence) bool {
 	same := func(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 	return e.Posture == o.Posture && e.Assurance == o.Assurance && e.Anchor == o.Anchor &&
 		same(e.Baseline, o.Baseline) && same(e.Witness, o.Witness) && e.ProvisionedAt.Equal(o.ProvisionedAt)
@@ -86,28 +87,14 @@ type Executor struct {
 // Lab says whether the store is one of a laboratory.
 func (x *Executor) Lab() bool { return strings.HasPrefix(x.StoreID, LabPrefix) }
 
-func (x *Executor) fields(c *field.Codec) {
+// Fields lists the members.
+func (x *Executor) Fields(c *field.Codec) {
 	c.Token("store_id", &x.StoreID)
-	c.Text("nv_index_name", &x.NVIndexName, nvName)
+	c.Text("nv_index_name", &x.NVIndexName, field.NVName)
 	c.Hex64("policy_digest", &x.PolicyDigest)
 	c.Hex64("authority_set_digest", &x.AuthoritySet)
-	c.Text("executor_build_id", &x.BuildID, buildID)
+	c.Text("executor_build_id", &x.BuildID, field.BuildID)
 	c.Hex64("appliance_target_digest", &x.ApplianceTarget)
-}
-
-// nvName is the rule of a TPM name: the algorithm SHA-256 and a hash.
-func nvName(s string) string {
-	if rest, ok := strings.CutPrefix(s, "000b"); !ok || !field.Hex(rest, 64) {
-		return "must be 000b and 64 hexadecimal digits"
-	}
-	return ""
-}
-
-func buildID(s string) string {
-	if rest, ok := strings.CutPrefix(s, "sha256:"); !ok || !field.Hex(rest, 64) {
-		return "must be sha256: and 64 hexadecimal digits"
-	}
-	return ""
 }
 
 // Plan is a security-posture plan of schema 2: analysis, never permission.
@@ -120,7 +107,8 @@ type Plan struct {
 	Executor                                       Executor
 }
 
-func (p *Plan) fields(c *field.Codec) {
+// Fields lists the members.
+func (p *Plan) Fields(c *field.Codec) {
 	c.Version(2)
 	c.Enum("target_capability_posture", &p.TargetPosture, PostureReadOnly, PostureWriteProtected)
 	c.Enum("target_anchor_assurance", &p.TargetAssurance, AssuranceNone, AssuranceSoftware, AssuranceHardware)
@@ -139,27 +127,20 @@ func (p *Plan) fields(c *field.Codec) {
 		c.Check(!seen[s.ID], "step_id", "stands twice")
 		seen[s.ID] = true
 	})
-	c.Object("evidence_fingerprint", p.Evidence.fields)
+	c.Object("evidence_fingerprint", p.Evidence.Fields)
 	c.Enum("overall_status", &p.Status, "already_satisfied", "plan_generated", "blocked_invalid_target", "blocked_not_implemented",
 		"blocked_anomaly_detected", "blocked_indeterminate_current_state")
 	c.Bool("safe_to_proceed", &p.SafeToProceed)
-	c.Object("executor_binding", p.Executor.fields)
-}
-
-// object returns the plan as a canonical value.
-func (p *Plan) object() (canon.Object, error) {
-	o, err := field.Encode(p.fields)
-	return o, structural(err)
+	c.Object("executor_binding", p.Executor.Fields)
 }
 
 // Digest returns the plan digest.
 func (p *Plan) Digest() (string, error) {
-	o, err := p.object()
+	o, err := field.Encode(p.Fields)
 	if err != nil {
 		return "", err
 	}
-	d, err := canon.Plan.Digest(o)
-	return d, structural(err)
+	return field.Digest(canon.Plan, o)
 }
 
 // Executable says whether a change may be approved under the plan: it is safe, the
@@ -176,17 +157,17 @@ func (p *Plan) Executable() error {
 	}
 	switch {
 	case p.TargetPosture != PostureWriteProtected || p.TargetAssurance != AssuranceHardware || p.TargetValidity != "valid":
-		return fault(Binding, "posture_plan", "is not for protected writing with a hardware witness")
+		return field.Refuse(field.Binding, "posture_plan", "is not for protected writing with a hardware witness")
 	case !p.SafeToProceed:
-		return fault(Binding, "posture_plan.safe_to_proceed", "must be true")
+		return field.Refuse(field.Binding, "posture_plan.safe_to_proceed", "must be true")
 	case p.Status != "already_satisfied":
-		return fault(Binding, "posture_plan.overall_status", "must be already_satisfied")
+		return field.Refuse(field.Binding, "posture_plan.overall_status", "must be already_satisfied")
 	case e.Posture != PostureWriteProtected || e.Assurance != AssuranceHardware || e.Anchor != EvidenceVerified:
-		return fault(Binding, "posture_plan.evidence_fingerprint", "must be a verified hardware witness")
+		return field.Refuse(field.Binding, "posture_plan.evidence_fingerprint", "must be a verified hardware witness")
 	case e.Baseline == nil || e.Witness == nil || *e.Baseline != *e.Witness || e.ProvisionedAt.IsZero():
-		return fault(Binding, "posture_plan.evidence_fingerprint", "must have one counter value in store and witness")
+		return field.Refuse(field.Binding, "posture_plan.evidence_fingerprint", "must have one counter value in store and witness")
 	case steps != 1:
-		return fault(Binding, "posture_plan.steps", "must hold the deciding step once")
+		return field.Refuse(field.Binding, "posture_plan.steps", "must hold the deciding step once")
 	}
 	return nil
 }

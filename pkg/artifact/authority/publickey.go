@@ -1,9 +1,11 @@
-package artifact
+package authority
 
 import (
 	"crypto/ed25519"
 	"math/big"
 	"slices"
+
+	"pfsensemcp/pkg/artifact/internal/field"
 )
 
 // CheckPublicKey refuses bytes that are no Ed25519 public key worth pinning: not 32
@@ -12,7 +14,7 @@ import (
 // several of these.
 func CheckPublicKey(k ed25519.PublicKey) error {
 	if len(k) != ed25519.PublicKeySize {
-		return fault(Keys, "public key", "must be 32 bytes")
+		return field.Refuse(field.Keys, "public key", "must be 32 bytes")
 	}
 	// y is little-endian below the sign bit of x.
 	be := slices.Clone(k)
@@ -21,7 +23,7 @@ func CheckPublicKey(k ed25519.PublicKey) error {
 	y := new(big.Int).SetBytes(be)
 	p, d := curve()
 	if y.Cmp(p) >= 0 {
-		return fault(Keys, "public key", "is not the one encoding of its point")
+		return field.Refuse(field.Keys, "public key", "is not the one encoding of its point")
 	}
 	// x² = (y² - 1) / (d y² + 1)
 	yy := new(big.Int).Mul(y, y)
@@ -31,7 +33,7 @@ func CheckPublicKey(k ed25519.PublicKey) error {
 	xx.Mul(xx, new(big.Int).ModInverse(den, p)).Mod(xx, p) // -1/d is no square, so den is not 0
 	x := new(big.Int).ModSqrt(xx, p)
 	if x == nil {
-		return fault(Keys, "public key", "is no point of the curve")
+		return field.Refuse(field.Keys, "public key", "is no point of the curve")
 	}
 	// Doubling three times reaches the neutral element (0, 1) exactly for the eight
 	// points of small order. The sign of x does not matter for that.
@@ -39,7 +41,7 @@ func CheckPublicKey(k ed25519.PublicKey) error {
 		x, y = double(x, y, p, d)
 	}
 	if x.Sign() == 0 && y.Cmp(big.NewInt(1)) == 0 {
-		return fault(Keys, "public key", "is of small order")
+		return field.Refuse(field.Keys, "public key", "is of small order")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package artifact
+package change
 
 import (
 	"pfsensemcp/pkg/artifact/internal/field"
@@ -15,19 +15,19 @@ type Intent struct {
 	Appliance      string // appliance_target_digest
 }
 
-// fields lists the members. A new text equal to the old one is no change.
-func (in *Intent) fields(c *field.Codec) {
+// Fields lists the members. A new text equal to the old one is no change.
+func (in *Intent) Fields(c *field.Codec) {
 	name, snapshot := in.Target.Name, in.Target
 	c.Version(1)
 	c.Const("capability", Capability)
 	c.Const("endpoint_symbol", EndpointSymbol)
 	c.Const("http_method", HTTPMethod)
 	c.Const("adapter_version", Adapter)
-	c.Object("target_precondition", in.Target.fields)
+	c.Object("target_precondition", in.Target.Fields)
 	c.Object("resource_target", named(&name))
 	c.Bind(name == in.Target.Name, "resource_target", "must name the alias of target_precondition")
 	c.Object("normalized_mutation_intent", in.mutation)
-	c.Object("rollback_snapshot", snapshot.fields)
+	c.Object("rollback_snapshot", snapshot.Fields)
 	c.Bind(snapshot.equal(&in.Target), "rollback_snapshot", "must be the state of target_precondition")
 	c.Const("rollback_plan_version", RollbackPlanVersion)
 	c.Bind(in.NewDescription != in.Target.Descr, "normalized_mutation_intent", "must change the description")
@@ -55,12 +55,12 @@ type Digests struct {
 
 // Digests computes all five. Locator is the alias's position when it was read.
 func (in *Intent) Digests(locator int64) (d Digests, err error) {
-	whole, err := field.Encode(in.fields)
+	whole, err := field.Encode(in.Fields)
 	if err != nil {
-		return d, structural(err)
+		return d, err
 	}
 	if locator < 0 || locator > MaxLocator {
-		return d, fault(Structure, "lifecycle_locator", "must be an integer from 0 to 2147483647")
+		return d, field.Refuse(field.Structure, "lifecycle_locator", "must be an integer from 0 to 2147483647")
 	}
 	target, err := in.Target.Object()
 	if err != nil {
@@ -86,15 +86,16 @@ func (in *Intent) Digests(locator int64) (d Digests, err error) {
 			"new_description": in.NewDescription, "appliance_target_digest": in.Appliance,
 		}},
 	} {
-		if *one.to, err = one.purpose.Digest(one.of); err != nil {
-			return Digests{}, structural(err)
+		if *one.to, err = field.Digest(one.purpose, one.of); err != nil {
+			return Digests{}, err
 		}
 	}
 	return d, nil
 }
 
-// executionDigest returns the digest that does not depend on the position.
-func (in *Intent) executionDigest() (string, error) {
+// ExecutionDigest returns the execution-intent digest, which does not depend on the
+// position.
+func (in *Intent) ExecutionDigest() (string, error) {
 	d, err := in.Digests(0)
 	return d.ExecutionIntent, err
 }
@@ -109,11 +110,10 @@ func (in *Intent) ExpectedPost() (string, error) {
 
 // IdempotencyKey returns the digest of a contract's content.
 func IdempotencyKey(requestID string, d Digests, locator int64) (string, error) {
-	k, err := canon.Idempotency.Digest(canon.Object{
+	return field.Digest(canon.Idempotency, canon.Object{
 		"request_id": requestID, "intent_digest": d.Intent, "lifecycle_locator": locator, "rollback_plan_version": RollbackPlanVersion,
 		"snapshot_digest": d.Snapshot, "target_fingerprint": d.TargetFingerprint, "target_identity_digest": d.TargetIdentity,
 	})
-	return k, structural(err)
 }
 
 // Members are the three canonical texts that a contract keeps sealed.
@@ -123,7 +123,7 @@ type Members struct{ Identity, Intent, Snapshot []byte }
 func (in *Intent) Members() (Members, error) {
 	mutation, err := field.Encode(in.mutation)
 	if err != nil {
-		return Members{}, structural(err)
+		return Members{}, err
 	}
 	snapshot, err := in.Target.Object()
 	if err != nil {
@@ -134,8 +134,8 @@ func (in *Intent) Members() (Members, error) {
 		to *[]byte
 		of canon.Object
 	}{{&m.Identity, canon.Object{"alias_name": in.Target.Name}}, {&m.Intent, mutation}, {&m.Snapshot, snapshot}} {
-		if *one.to, err = canon.Encode(one.of); err != nil {
-			return Members{}, structural(err)
+		if *one.to, err = field.Bytes(one.of); err != nil {
+			return Members{}, err
 		}
 	}
 	return m, nil
@@ -150,23 +150,15 @@ func (m Members) Open() (*Intent, error) {
 		b    []byte
 		list func(*field.Codec)
 	}{
-		{m.Snapshot, in.Target.fields},
+		{m.Snapshot, in.Target.Fields},
 		{m.Intent, in.mutation},
 		{m.Identity, func(c *field.Codec) {
 			named(&name)(c)
 			c.Bind(name == in.Target.Name, "alias_name", "must name the alias of the snapshot")
 		}},
 	} {
-		v, err := canon.DecodeExact(one.b)
-		if err != nil {
-			return nil, structural(err)
-		}
-		o, ok := v.(canon.Object)
-		if !ok {
-			return nil, fault(Structure, "sealed member", "must be an object")
-		}
-		if err := field.Decode(o, one.list); err != nil {
-			return nil, structural(err)
+		if err := field.Read(one.b, one.list); err != nil {
+			return nil, err
 		}
 	}
 	return &in, nil

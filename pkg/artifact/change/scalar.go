@@ -1,8 +1,6 @@
-package artifact
+package change
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,29 +11,6 @@ import (
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/textsafe"
 )
-
-// The prefixes of random ids.
-const (
-	PrefixRequest       = "req-"
-	PrefixContract      = "wc-"
-	PrefixOperation     = "wo-"
-	PrefixAuthorization = "authz-"
-)
-
-// NewID returns the prefix and 16 random bytes of the operating system in hex. An
-// empty prefix makes a nonce.
-func NewID(prefix string) string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: the runtime ends the process instead
-	return prefix + hex.EncodeToString(b[:])
-}
-
-// Token says whether s is an identifier: 1 to 128 letters, digits and _ . : - of
-// ASCII, the first a letter or digit.
-func Token(s string) bool { return field.Token(s) == "" }
-
-// Hex64 says whether s is a digest in lower-case hex.
-func Hex64(s string) bool { return field.Hex64(s) == "" }
 
 // MaxLocator is the largest position of an alias on the appliance.
 const MaxLocator = 1<<31 - 1
@@ -81,7 +56,7 @@ const maxMarks = 2
 // says which rule it breaks.
 func Description(s string, policy Charset) (string, error) {
 	if !utf8.ValidString(s) || len(s) > 4*MaxDescription {
-		return "", fault(Structure, "description", "must be UTF-8 of at most 1024 bytes")
+		return "", field.Refuse(field.Structure, "description", "must be UTF-8 of at most 1024 bytes")
 	}
 	s = norm.NFC.String(s)
 	rule := storable(s)
@@ -89,7 +64,7 @@ func Description(s string, policy Charset) (string, error) {
 		rule = printable(s)
 	}
 	if rule != "" {
-		return "", fault(Structure, "description", rule)
+		return "", field.Refuse(field.Structure, "description", rule)
 	}
 	return s, nil
 }
@@ -131,7 +106,3 @@ func printable(s string) string {
 	}
 	return ""
 }
-
-// anyText is the rule of a text of the appliance: its normal form and length are
-// checked by the codec.
-func anyText(string) string { return "" }
