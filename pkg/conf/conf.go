@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"pfsensemcp/pkg/conf/internal/check"
 )
 
 // maxShown bounds the faults that are printed: a wrong file has a few, and a
@@ -119,7 +121,7 @@ func rank(f Fault) int {
 // missingWhere names the file in which a missing setting was looked for.
 func missingWhere(o Options) string {
 	if o.Path != "" {
-		return quoteName(o.Path)
+		return check.Name(o.Path)
 	}
 	return inEnvironment
 }
@@ -136,25 +138,28 @@ type Report struct {
 // The rule is text of ours and holds no value. A setting that already has a fault
 // gets no second one: the first is usually its cause.
 func (r *Report) Fault(setting, rule string) {
-	for _, f := range r.fields {
-		if f.name == setting {
-			if !f.faulty {
-				r.add(f, Fault{Where: f.where, Setting: f.shownAs(), Rule: rule, line: f.line})
-			}
-			return
-		}
+	switch f := r.find(setting); {
+	case f == nil:
+		r.faults = append(r.faults, Fault{Setting: setting, Rule: rule})
+	case !f.faulty:
+		r.add(f, Fault{Where: f.where, Setting: f.shownAs(), Rule: rule, line: f.line})
 	}
-	r.faults = append(r.faults, Fault{Setting: setting, Rule: rule})
 }
 
 // Given says whether file or environment set the setting; a default does not.
 func (r *Report) Given(setting string) bool {
+	f := r.find(setting)
+	return f != nil && f.where != ""
+}
+
+// find returns a setting by its key with its tables, nil when there is none.
+func (r *Report) find(setting string) *field {
 	for _, f := range r.fields {
 		if f.name == setting {
-			return f.where != ""
+			return f
 		}
 	}
-	return false
+	return nil
 }
 
 // add records a fault of a known setting.

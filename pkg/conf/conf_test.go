@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pfsensemcp/pkg/conf/internal/tomldoc"
 )
 
 type common struct {
@@ -213,7 +215,7 @@ func TestOnlyARegularFileOfBoundedSizeIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	big := filepath.Join(dir, "big")
-	if err := os.WriteFile(big, []byte(strings.Repeat("#\n", maxFile)), 0o600); err != nil {
+	if err := os.WriteFile(big, []byte(strings.Repeat("#\n", tomldoc.MaxFile)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	env := []string{"PFSENSE_API_URL=https://a.example", "PFSENSE_IDENTITY=x"}
@@ -305,7 +307,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("[[a]]\n[a.b]\n[[a.b.c]]\nx=nan", "")
 	f.Add("allowed_tools = 'a, b'\nidentity = \"\\u0000\"", "PFSENSE_IDENTITY=\xff")
 	f.Fuzz(func(t *testing.T, doc, env string) {
-		if len(doc) > maxFile {
+		if len(doc) > tomldoc.MaxFile {
 			return
 		}
 		r := &Report{}

@@ -115,7 +115,7 @@ func (f *field) sample() string {
 			parts = append(parts, p)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
-	case t.Kind() == reflect.String || t == durationType:
+	case t.Kind() == reflect.String || isDuration(t):
 		return fmt.Sprintf("%q", f.def)
 	case f.def == "":
 		return "…"

@@ -29,7 +29,7 @@
 //	required:"true"        missing or empty is a fault
 //	enum:"strict,auto"     closed values; add fold:"true" to ignore ASCII case
 //	min:"1" max:"100"      integers, durations, bytes of a text, entries of a list
-//	check:"https_url"      a rule of Rules; it may normalise the value
+//	check:"https_url"      https_url, identity, path, socket_path, socket_dir: may normalise
 //	help:"…"               one sentence for --help-config
 //
 // In the environment and in default a list is written with commas; the file takes

@@ -3,6 +3,8 @@ package conf
 import (
 	"slices"
 	"strings"
+
+	"pfsensemcp/pkg/conf/internal/check"
 )
 
 const (
@@ -36,11 +38,11 @@ func (r *Report) loadEnv(o Options) {
 		if len(name) < len(envPrefix) || !strings.EqualFold(name[:len(envPrefix)], envPrefix) || slices.Contains(o.Ignore, name) {
 			continue
 		}
-		x := Fault{Where: inEnvironment, Setting: quoteName(name)}
+		x := Fault{Where: inEnvironment, Setting: check.Name(name)}
 		i := slices.IndexFunc(r.fields, func(f *field) bool { return f.env == name })
 		switch {
 		case i < 0:
-			x.Rule = "is no setting" + nearest(name, known)
+			x.Rule = "is no setting" + check.Nearest(name, known)
 			r.faults = append(r.faults, x)
 			continue
 		case seen[name]:

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pfsensemcp/pkg/conf/internal/check"
 	"pfsensemcp/pkg/errs"
 )
 
@@ -29,7 +30,7 @@ type field struct {
 	help     string
 	min, max string
 	enum     []string
-	rule     Rule
+	rule     check.Func
 	ruleName string
 	fold     bool
 	required bool
@@ -122,7 +123,7 @@ func newField(v reflect.Value, tag reflect.StructTag, name string) (*field, erro
 		f.enum = strings.Split(e, ",")
 	}
 	if f.ruleName != "" {
-		if f.rule = ruleByName(f.ruleName); f.rule == nil {
+		if f.rule = check.ByName(f.ruleName); f.rule == nil {
 			return nil, structFault(name, "names an unknown check")
 		}
 	}
@@ -140,7 +141,7 @@ func newField(v reflect.Value, tag reflect.StructTag, name string) (*field, erro
 			continue
 		}
 		_, err := strconv.ParseInt(bound, 10, 64)
-		if t == durationType {
+		if isDuration(t) {
 			_, err = time.ParseDuration(bound)
 		}
 		if err != nil {
@@ -184,7 +185,7 @@ func (f *field) check(v reflect.Value, home string) string {
 func (f *field) checkOne(v reflect.Value, home string) string {
 	list := f.v.Kind() == reflect.Slice
 	switch {
-	case v.Type() == durationType:
+	case isDuration(v.Type()):
 		return f.checkDuration(time.Duration(v.Int()))
 	case v.CanInt() && !list:
 		return f.within(v.Int(), -1<<63, 1<<63-1, "must be", "")

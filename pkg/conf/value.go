@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// durationType is the one named type that a setting may have.
-var durationType = reflect.TypeFor[time.Duration]()
+// isDuration says whether t is the one named type that a setting may have.
+func isDuration(t reflect.Type) bool { return t == reflect.TypeFor[time.Duration]() }
 
 // typeName names a scalar type in a fault, "" for a type that is no setting.
 func typeName(t reflect.Type) string {
 	switch {
-	case t == durationType:
+	case isDuration(t):
 		return "a duration such as 30s"
 	case t.Kind() == reflect.String:
 		return "text"
@@ -42,7 +42,7 @@ func (t textValue) into(v reflect.Value) string {
 		return t.into(v.Elem())
 	case v.Kind() == reflect.Slice:
 		return t.list(v)
-	case v.Type() == durationType:
+	case isDuration(v.Type()):
 		d, err := time.ParseDuration(t.s)
 		if err != nil {
 			return "must be a duration such as 30s"
@@ -134,7 +134,7 @@ func (t tomlValue) into(v reflect.Value) string {
 	case string:
 		// A duration has no TOML type, and a list may be written as in the
 		// environment. Numbers and booleans in quotes stay a fault.
-		if v.Kind() == reflect.String || v.Kind() == reflect.Slice || v.Type() == durationType {
+		if v.Kind() == reflect.String || v.Kind() == reflect.Slice || isDuration(v.Type()) {
 			return textValue{x}.into(v)
 		}
 	case bool:
@@ -143,7 +143,7 @@ func (t tomlValue) into(v reflect.Value) string {
 			return ""
 		}
 	case int64:
-		if v.Type() != durationType && (v.CanInt() || v.CanUint()) {
+		if !isDuration(v.Type()) && (v.CanInt() || v.CanUint()) {
 			return setInt(v, x)
 		}
 	case []any:

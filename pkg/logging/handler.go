@@ -10,7 +10,7 @@ import (
 
 // sink takes one whole line, line end included.
 type sink interface {
-	write(line []byte) error
+	Write(line []byte) error
 }
 
 // core is what all handlers of one Log share.
@@ -81,11 +81,11 @@ func (c *core) log(r slog.Record, as []slog.Attr) error {
 	defer c.mu.Unlock()
 	if c.dropped > 0 {
 		note := slog.NewRecord(r.Time, slog.LevelWarn, "log lines were dropped", 0)
-		if c.out.write(c.line(note, []slog.Attr{slog.Uint64(KeyCount, c.dropped)})) == nil {
+		if c.out.Write(c.line(note, []slog.Attr{slog.Uint64(KeyCount, c.dropped)})) == nil {
 			c.dropped = 0
 		}
 	}
-	if err := c.out.write(line); err != nil {
+	if err := c.out.Write(line); err != nil {
 		c.dropped++
 		c.total++
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/logging/internal/rotate"
 )
 
 // Options says what is logged and where.
@@ -26,7 +27,7 @@ type Log struct {
 	Logger *slog.Logger
 
 	c    *core
-	file *file
+	file *rotate.File
 }
 
 // New opens the log. Errors are of class configuration.
@@ -45,7 +46,7 @@ func New(o Options) (*Log, error) {
 	}
 	l := &Log{c: c}
 	if o.File != "" {
-		f, err := openFile(o.File, o.MaxBytes, o.Backups)
+		f, err := rotate.Open(o.File, o.MaxBytes, o.Backups)
 		if err != nil {
 			return nil, err
 		}
@@ -92,15 +93,15 @@ func (l *Log) Close() error {
 	}
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
-	return l.file.close()
+	return l.file.Close()
 }
 
 // stream writes lines to a writer that is not ours to close.
 type stream struct{ w io.Writer }
 
-// write writes the line in one call, so that lines of several writers to one pipe
+// Write writes the line in one call, so that lines of several writers to one pipe
 // do not mix.
-func (s stream) write(line []byte) error {
+func (s stream) Write(line []byte) error {
 	_, err := s.w.Write(line)
 	return err
 }

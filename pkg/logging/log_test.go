@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -248,6 +249,38 @@ func TestDroppedLinesAreCountedAndToldLater(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], `"log lines were dropped","count":3`) || l.Dropped() != 3 {
 		t.Errorf("%d %q", l.Dropped(), lines)
+	}
+}
+
+func TestALogFileHoldsJSONLinesWithoutAPrefix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log", "d.log")
+	l, err := New(Options{Daemon: "mcpd", File: path, MaxBytes: 1024, Backups: 9, Format: "text"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		l.Logger.Info("event", KeyCount, i)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.Logger.Info("after the end")
+	if l.Dropped() != 1 {
+		t.Errorf("%d lines dropped after Close", l.Dropped())
+	}
+	var all []byte
+	for _, name := range []string{path + ".9", path + ".8", path + ".7", path + ".6", path + ".5", path + ".4", path + ".3", path + ".2", path + ".1", path} {
+		b, err := os.ReadFile(name)
+		if err == nil {
+			all = append(all, b...)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(string(all)), "\n")
+	if len(lines) != 30 || !jsontext.Value(lines[0]).IsValid() || !strings.HasSuffix(lines[29], `"count":29}`) {
+		t.Errorf("%q", lines)
+	}
+	if _, err := New(Options{File: "relative.log"}); err == nil {
+		t.Error("a relative path was taken")
 	}
 }
 

@@ -1,18 +1,18 @@
-package conf
+package check
 
 import (
 	"strconv"
 	"strings"
 )
 
-// maxName bounds a name that is shown: a longer one is not a slip of ours.
-const maxName = 200
+// MaxName bounds a name that is shown: a longer one is not a slip of ours.
+const MaxName = 200
 
-// quoteName returns a name of outside text as it may be shown: as it is when it
+// Name returns a name of outside text as it may be shown: as it is when it
 // is plain, else quoted with every other character escaped.
-func quoteName(s string) string {
-	if len(s) > maxName {
-		s = s[:maxName] + "…"
+func Name(s string) string {
+	if len(s) > MaxName {
+		s = s[:MaxName] + "…"
 	}
 	for i := range len(s) {
 		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-./@+~", c) >= 0) {
@@ -22,9 +22,9 @@ func quoteName(s string) string {
 	return s
 }
 
-// nearest returns "; did you mean X" for the known name that is least far from
+// Nearest returns "; did you mean X" for the known name that is least far from
 // s, "" when none is near.
-func nearest(s string, known []string) string {
+func Nearest(s string, known []string) string {
 	if len(s) > 64 {
 		return ""
 	}

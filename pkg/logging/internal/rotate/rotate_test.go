@@ -1,8 +1,10 @@
-package logging
+package rotate
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,9 +28,9 @@ func lines(t *testing.T, path string) []string {
 	return out
 }
 
-func openLog(t *testing.T, path string, backups int) *Log {
+func openLog(t *testing.T, path string, backups int) *File {
 	t.Helper()
-	l, err := New(Options{Daemon: "d", File: path, MaxBytes: 1024, Backups: backups})
+	l, err := Open(path, 1024, backups)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +38,20 @@ func openLog(t *testing.T, path string, backups int) *Log {
 	return l
 }
 
+// event writes the i-th line, which is padded so that a file holds a few.
+func event(t *testing.T, l *File, i int) {
+	t.Helper()
+	if err := l.Write(fmt.Appendf(nil, "%s event %d\n", strings.Repeat("x", 90), i)); err != nil {
+		t.Error(err)
+	}
+}
+
 // inOrder checks that the lines are the events first..last, none lost or torn.
 func inOrder(t *testing.T, got []string, first, last int) {
 	t.Helper()
 	var want []string
 	for i := first; i <= last; i++ {
-		want = append(want, fmt.Sprintf(`"count":%d}`, i))
+		want = append(want, fmt.Sprintf(" event %d", i))
 	}
 	if !slices.EqualFunc(got, want, strings.HasSuffix) {
 		t.Fatalf("want %d..%d, got %q", first, last, got)
@@ -54,7 +64,7 @@ func TestTheFileIsForItsOwnerAloneAndRotates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log", "d.log")
 	l := openLog(t, path, 9)
 	for i := range 40 {
-		l.Logger.Info("event", KeyCount, i)
+		event(t, l, i)
 	}
 	names, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(names) < 3 {
@@ -76,7 +86,7 @@ func TestOnlySoManyBackupsAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log", "d.log")
 	l := openLog(t, path, 2)
 	for i := range 100 {
-		l.Logger.Info("event", KeyCount, i)
+		event(t, l, i)
 	}
 	if names, err := os.ReadDir(filepath.Dir(path)); err != nil || len(names) != 3 {
 		t.Errorf("%v", names)
@@ -89,13 +99,12 @@ func TestARestartGoesOnWhereTheLogEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log", "d.log")
 	for i := range 3 {
 		l := openLog(t, path, 5)
-		l.Logger.Info("event", KeyCount, i)
+		event(t, l, i)
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l.Logger.Info("after close")
-		if l.Dropped() != 1 {
-			t.Error("a line after Close is not counted")
+		if l.Write([]byte("after close\n")) == nil {
+			t.Error("a line after Close is taken")
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -113,9 +122,9 @@ func TestARestartGoesOnWhereTheLogEnded(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	openLog(t, path, 5).Logger.Info("event", KeyCount, 3)
+	event(t, openLog(t, path, 5), 3)
 	got := lines(t, path)
-	if len(got) != 5 || got[3] != `{"half` || !strings.HasSuffix(got[4], `"count":3}`) {
+	if len(got) != 5 || got[3] != `{"half` || !strings.HasSuffix(got[4], " event 3") {
 		t.Errorf("%q", got)
 	}
 }
@@ -129,9 +138,9 @@ func TestARotationThatFailsLosesNoLine(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(wall, "x"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		l.file.backups = 2 // so that .2 is the last one and must be replaced
+		l.backups = 2 // so that .2 is the last one and must be replaced
 		if block == "d.log.1" {
-			l.file.backups = 1
+			l.backups = 1
 		}
 		if block == "d.log.2" {
 			if err := os.WriteFile(path+".1", nil, 0o600); err != nil {
@@ -139,24 +148,21 @@ func TestARotationThatFailsLosesNoLine(t *testing.T) {
 			}
 		}
 		for i := range 30 {
-			l.Logger.Info("event", KeyCount, i)
+			event(t, l, i)
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		inOrder(t, strings.Split(strings.TrimSpace(string(b)), "\n"), 0, 29)
-		if l.Dropped() != 0 {
-			t.Errorf("%s: %d dropped", name, l.Dropped())
-		}
 		// Once the obstacle is gone the log rotates again, and keeps everything.
-		l.file.backups = 9
+		l.backups = 9
 		if err := os.RemoveAll(wall); err != nil {
 			t.Fatal(err)
 		}
 		_ = os.Remove(path + ".1")
 		for i := range 10 {
-			l.Logger.Info("event", KeyCount, 30+i)
+			event(t, l, 30+i)
 		}
 		if st, err := os.Stat(path); err != nil || st.Size() > 1024 {
 			t.Errorf("%s: not rotated: %v", name, err)
@@ -173,7 +179,7 @@ func TestANewFileThatCannotBeOpenedLeavesTheOldOneInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		l.Logger.Info("event", KeyCount, i)
+		event(t, l, i)
 	}
 	low := lim
 	low.Cur = 3 // every descriptor above is taken: no new file opens
@@ -181,7 +187,7 @@ func TestANewFileThatCannotBeOpenedLeavesTheOldOneInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 15 {
-		l.Logger.Info("event", KeyCount, 5+i)
+		event(t, l, 5+i)
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
 		t.Fatal(err)
@@ -192,7 +198,7 @@ func TestANewFileThatCannotBeOpenedLeavesTheOldOneInUse(t *testing.T) {
 	}
 	inOrder(t, strings.Split(strings.TrimSpace(string(b)), "\n"), 0, 19)
 	for i := range 10 {
-		l.Logger.Info("event", KeyCount, 20+i)
+		event(t, l, 20+i)
 	}
 	inOrder(t, lines(t, path), 0, 29)
 	if _, err := os.Stat(path + ".1"); err != nil {
@@ -207,18 +213,46 @@ func TestAFullDiskDropsLinesAndLeavesNoHalfLine(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "log", "d.log")
 	l := openLog(t, path, 5)
-	l.Logger.Info("event", KeyCount, 0)
-	good := l.file.f
-	l.file.f = full
-	l.Logger.Info("event", KeyCount, 1)
-	l.Logger.Info("event", KeyCount, 2)
-	l.file.f = good
-	_ = full.Close()
-	l.Logger.Info("event", KeyCount, 3)
-	got := lines(t, path)
-	if len(got) != 3 || !strings.Contains(got[1], `"log lines were dropped","count":2`) || !strings.HasSuffix(got[2], `"count":3}`) {
-		t.Errorf("%q", got)
+	event(t, l, 0)
+	good := l.f
+	l.f = full
+	for range 2 {
+		if err := l.Write([]byte("lost\n")); !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
 	}
+	l.f = good
+	_ = full.Close()
+	event(t, l, 1)
+	inOrder(t, lines(t, path), 0, 1)
+}
+
+func TestHalfALineThatTheDiskTookIsTakenBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log", "d.log")
+	l := openLog(t, path, 5)
+	event(t, l, 0)
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	// A limit on the size of files takes a part of a line, as a disk that fills
+	// up does. The signal that comes with it must not end the test.
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	low := old
+	low.Cur = uint64(l.size) + 10
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &low); err != nil {
+		t.Fatal(err)
+	}
+	err := l.Write([]byte(strings.Repeat("lost", 20) + "\n"))
+	if err2 := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err2 != nil {
+		t.Fatal(err2)
+	}
+	if err == nil {
+		t.Fatal("the limit has no effect")
+	}
+	event(t, l, 1)
+	inOrder(t, lines(t, path), 0, 1)
 }
 
 func TestAPlaceThatOthersCanTouchIsRefused(t *testing.T) {
@@ -252,15 +286,14 @@ func TestAPlaceThatOthersCanTouchIsRefused(t *testing.T) {
 		filepath.Join(good, "link.log"), filepath.Join(good, "two.log"), filepath.Join(good, "fifo.log"), filepath.Join(good, "dir.log"),
 		filepath.Join(d, "none", "none", "a.log"), "a.log", good + "/../good/a.log", "/",
 	} {
-		if l, err := New(Options{File: p}); err == nil {
+		if l, err := Open(p, 0, 0); err == nil {
 			t.Errorf("%s was taken", p)
 			_ = l.Close()
 		}
 	}
-	for _, o := range []Options{{MaxBytes: 1023}, {MaxBytes: 100_000_001}, {Backups: 101}, {Backups: -1}} {
-		o.File = filepath.Join(good, "a.log")
-		if _, err := New(o); err == nil {
-			t.Errorf("%+v was taken", o)
+	for _, o := range [][2]int{{1023, 5}, {100_000_001, 5}, {1024, 101}, {1024, -1}} {
+		if _, err := Open(filepath.Join(good, "a.log"), int64(o[0]), o[1]); err == nil {
+			t.Errorf("%v was taken", o)
 		}
 	}
 	// Two processes never share a file; a looser mode is tightened.
@@ -272,7 +305,7 @@ func TestAPlaceThatOthersCanTouchIsRefused(t *testing.T) {
 	if st, err := os.Stat(loose); err != nil || st.Mode() != 0o600 {
 		t.Errorf("%v", st.Mode())
 	}
-	if _, err := New(Options{File: loose}); err == nil {
+	if _, err := Open(loose, 0, 0); err == nil {
 		t.Error("a log file was opened twice")
 	}
 }

@@ -1,4 +1,14 @@
-package logging
+// Package rotate owns the log file: one file that only its owner can read, in a
+// directory of its own, rotated by size. Only logging may import it; it imports
+// none of ours but errs. It writes what it is given, line by line.
+//
+// What it must never do: follow a link, write into a file or directory that
+// somebody else can touch, lose a line because a rotation failed, or leave half a
+// line in front of the next one.
+//
+// The attacks it stops: a link in the log's place that makes the daemon append to
+// another file of its own, and a log that other users of the machine read.
+package rotate
 
 import (
 	"errors"
@@ -18,9 +28,8 @@ const (
 	fileMode       = 0o600
 )
 
-// file is a log file that only its owner can read, rotated by size. Its caller
-// holds the lock.
-type file struct {
+// File is an open log file. Its caller holds a lock around every call.
+type File struct {
 	root    *os.Root // the directory, held open: a rename of it moves the log along
 	name    string
 	max     int64
@@ -37,8 +46,10 @@ func refuse(cause error, path, rule, next string) error {
 	return errs.Wrap(cause, errs.Invalid, "log file: "+rule).WithClass("configuration").WithNext(next + ": " + strconv.QuoteToASCII(path))
 }
 
-// openFile opens or makes the file and, when it is missing, its directory.
-func openFile(path string, maxBytes int64, backups int) (*file, error) {
+// Open opens or makes the file at path and, when it is missing, its directory. It
+// is rotated at maxBytes (1024 to 100000000, 0 is 5000000) and backups of it are
+// kept (1 to 100, 0 is 5). Errors are of class configuration.
+func Open(path string, maxBytes int64, backups int) (*File, error) {
 	if maxBytes == 0 {
 		maxBytes = defaultBytes
 	}
@@ -57,7 +68,7 @@ func openFile(path string, maxBytes int64, backups int) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &file{root: root, name: filepath.Base(path), max: maxBytes, backups: backups}
+	l := &File{root: root, name: filepath.Base(path), max: maxBytes, backups: backups}
 	if l.f, err = l.open(0); err != nil {
 		_ = root.Close() // the log is not used
 		return nil, refuse(err, path, "it cannot be opened as an owner-only regular file of one process", "check owner, mode, links and whether another process logs to")
@@ -104,7 +115,7 @@ func ours(st fs.FileInfo) bool {
 
 // open opens the log file for appending, without following a link, and locks it:
 // two processes that rotate one file would lose each other's lines.
-func (l *file) open(flags int) (*os.File, error) {
+func (l *File) open(flags int) (*os.File, error) {
 	// os.Root would follow a link that stays inside the directory.
 	if st, err := l.root.Lstat(l.name); err == nil && !st.Mode().IsRegular() {
 		return nil, errs.New(errs.Invalid, "not a regular file")
@@ -121,7 +132,7 @@ func (l *file) open(flags int) (*os.File, error) {
 }
 
 // vet holds the open file to its rules and gives it its mode.
-func (l *file) vet(f *os.File) error {
+func (l *File) vet(f *os.File) error {
 	st, err := f.Stat()
 	if err != nil {
 		return err
@@ -138,7 +149,7 @@ func (l *file) vet(f *os.File) error {
 
 // measure notes the size of the file, and whether it ends in half a line: a
 // process that was killed leaves one.
-func (l *file) measure() {
+func (l *File) measure() {
 	l.size, l.torn, l.retry = 0, false, l.max
 	st, err := l.f.Stat()
 	if err != nil || st.Size() == 0 {
@@ -151,9 +162,9 @@ func (l *file) measure() {
 	}
 }
 
-// write appends a line. Whatever fails leaves the file in use and the next line
+// Write appends a line, line end included. Whatever fails leaves the file in use and the next line
 // a line of its own.
-func (l *file) write(line []byte) error {
+func (l *File) Write(line []byte) error {
 	if l.f == nil {
 		return os.ErrClosed
 	}
@@ -179,7 +190,7 @@ func (l *file) write(line []byte) error {
 // rotate moves the file to .1, .1 to .2 and so on, and opens a new one. The old
 // one stays in use until the new one is open: when anything fails no line is
 // lost, the file grows, and the next try comes a tenth of its bound later.
-func (l *file) rotate() {
+func (l *File) rotate() {
 	l.retry = l.size + l.max/10
 	// Up to the first free number only: a try that failed half way has left one,
 	// and shifting beyond it would throw good files away.
@@ -211,10 +222,10 @@ func (l *file) rotate() {
 }
 
 // backup returns the name of the i-th rotated file.
-func (l *file) backup(i int) string { return l.name + "." + strconv.Itoa(i) }
+func (l *File) backup(i int) string { return l.name + "." + strconv.Itoa(i) }
 
-// close closes file and directory.
-func (l *file) close() error {
+// Close closes file and directory; lines written later are refused.
+func (l *File) Close() error {
 	if l.f == nil {
 		return nil
 	}
