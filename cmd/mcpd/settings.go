@@ -82,8 +82,17 @@ func (s *settings) checkTLS(r *conf.Report) {
 		return
 	}
 	c := s.tls()
-	c.BaseURL = s.APIURL
+	c.BaseURL, c.Pin = s.APIURL, ""
 	if _, err := pfrest.ClientTLS(c); err != nil {
-		r.Fault("tls_mode", err.Error())
+		setting := "tls_mode"
+		if c.CAFile != "" {
+			setting = "tls_ca_file"
+		}
+		r.Fault(setting, err.Error())
+		return
+	}
+	c.Pin = s.TLSPin
+	if _, err := pfrest.ClientTLS(c); err != nil {
+		r.Fault("tls_pin", err.Error())
 	}
 }
