@@ -11,9 +11,10 @@ const Mark = "[scrubbed]"
 // Scrub returns s without the secrets that it recognises, and whether it took one
 // out. It recognises private key blocks, whole or cut off; the value of a word
 // such as password, secret, psk, token or api_key; authorization headers and
-// bearer tokens; and the user information of URLs. In strict mode, for fields that
-// are known to embed secrets, it also takes the rest of a line after such a word,
-// the password options of common commands, and long hexadecimal or base64 runs.
+// bearer tokens; password hashes as crypt(3) writes them; and the user information
+// of URLs. In strict mode, for fields that are known to embed secrets, it also takes
+// the rest of a line after such a word, the password options of common commands,
+// and long hexadecimal or base64 runs.
 //
 // It would rather take out too much than too little, it takes time linear in s,
 // and Scrub of its own result changes nothing. It is no proof that a text holds no
@@ -57,6 +58,7 @@ const (
 	inWord         // a word such as password
 	inURL          // "://"
 	inPEM          // "-----BEGIN" or "-----END"
+	inHash         // "$2y$" and the like
 )
 
 // pairs maps five bits of each of two bytes to what they may belong to. Every word
@@ -73,6 +75,12 @@ var pairs = [1024]trigger{
 	'm'&31<<5 | 'u'&31: inWord, // community
 	':'&31<<5 | '/'&31: inURL,
 	'-'&31<<5 | '-'&31: inPEM,
+	'$'&31<<5 | '1'&31: inHash,
+	'$'&31<<5 | '2'&31: inHash,
+	'$'&31<<5 | '5'&31: inHash,
+	'$'&31<<5 | '6'&31: inHash,
+	'$'&31<<5 | 'a'&31: inHash, // argon2
+	'$'&31<<5 | 'y'&31: inHash,
 }
 
 // span is a part of the text that is taken out, end excluded.
@@ -109,6 +117,8 @@ func (sc *scan) all(i int) {
 			next = sc.url(i)
 		case inPEM:
 			next = sc.pem(i)
+		case inHash:
+			next = sc.hash(i)
 		}
 		i = max(next, i+1)
 	}
@@ -245,4 +255,29 @@ func (sc *scan) base64PEM(from, end int) (int, bool) {
 	}
 	sc.mask(from, end)
 	return end, true
+}
+
+// hash takes out a password hash such as $2y$10$…, whose first two bytes end at i.
+func (sc *scan) hash(i int) int {
+	const minHash, maxID = 20, 10 // the salt and hash of MD5, "argon2id"
+	s := sc.s
+	if s[i-1] != '$' {
+		return i + 1
+	}
+	id := i
+	for id < len(s) && id-i < maxID && isWord(s[id]) {
+		id++
+	}
+	if id == i || id == len(s) || s[id] != '$' {
+		return i + 1
+	}
+	end := id + 1
+	for end < len(s) && (isWord(s[end]) || strings.IndexByte("$/+,=", s[end]) >= 0) {
+		end++
+	}
+	if end-id <= minHash {
+		return i + 1
+	}
+	sc.mask(i-1, end)
+	return end
 }

@@ -58,12 +58,15 @@ func TestWhatIsASecretIsTakenOut(t *testing.T) {
 		"myApiKey: abc":                                    "myApiKey: [scrubbed]",
 		"'password=a b' c":                                 "'password=[scrubbed]' c",
 		// Headers and tokens.
-		"Authorization: Basic dXNlcjpwdw== x\ny":        "Authorization: [scrubbed]\ny",
-		`curl -H "X-API-Key: abc" https://h`:            `curl -H "X-API-Key: [scrubbed]" https://h`,
-		`-H 'Authorization: Bearer abc.def' https://h`:  `-H 'Authorization: [scrubbed]' https://h`,
-		"Cookie: a=b; c=d":                              "Cookie: [scrubbed]",
-		"sent Bearer abcdef123456 to":                   "sent Bearer [scrubbed] to",
-		"x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln y": "x [scrubbed] y",
+		"Authorization: Basic dXNlcjpwdw== x\ny":                 "Authorization: [scrubbed]\ny",
+		`curl -H "X-API-Key: abc" https://h`:                     `curl -H "X-API-Key: [scrubbed]" https://h`,
+		`-H 'Authorization: Bearer abc.def' https://h`:           `-H 'Authorization: [scrubbed]' https://h`,
+		"Cookie: a=b; c=d":                                       "Cookie: [scrubbed]",
+		"sent Bearer abcdef123456 to":                            "sent Bearer [scrubbed] to",
+		"x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln y":          "x [scrubbed] y",
+		"admin:$2y$10$akKl/hJW7UBlbjecCWDRLOLkHO2So2dSeBrStQQ:x": "admin:[scrubbed]:x",
+		"$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$aGFzaA":      "[scrubbed]",
+		"a $6$rounds=5000$saltsalt$abcdefghijkl b":               "a [scrubbed] b",
 		// URLs.
 		"https://u:p@h/x":                     "https://[scrubbed]@h/x",
 		"see ftp://u@h, http://v:w@i":         "see ftp://[scrubbed]@h, http://[scrubbed]@i",
@@ -125,7 +128,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "--- a ---", "-----", "-----BEGIN", "------BEGIN x",
 		"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t", "password [scrubbed]", "https://[scrubbed]@h", "password_policy: strong", "api_key_id=3",
 		"secret_file=/etc/x", "disk: da0", "task = 5", "community: Freifunk", "0123456789abcdef0123456789abcdef", "-p 22", "credits: 5",
-		"tls-auth ta.key 1", "cookie banner", "authorization by RADIUS",
+		"tls-auth ta.key 1", "echo $1 $2", "$1$", "costs $20", "awk '{print $1$2}'", "$a$b$c", "cookie banner", "authorization by RADIUS",
 	} {
 		if got, changed := Scrub(s, false); got != s || changed {
 			t.Errorf("%q became %q", s, got)
@@ -194,7 +197,7 @@ func TestScrubIsStable(t *testing.T) {
 	pieces := []string{
 		"password", "psk", "key", "secret", "token", "bearer", "Authorization", "auth-user-pass", "--password", "-p", "mysql", "curl -u ", "is", "=", ":", "://", "//",
 		" ", "\n", "\t", "\"", "'", "\\", "`", "<", ">", "</", "@", "?", "&", ";", ",", "a", "1", "xyz", "hunter2", "[", "]", Mark, "-----BEGIN ", "-----END ",
-		"PRIVATE KEY", "-----", "eyJabcdefghijklmnop.qr", "LS0tLS1CRUdJTi", "0123456789abcdef0123456789abcdef", "abcABC123abcABC123abcABC123abcABC123", "/", ".", "-", "_", "reset",
+		"PRIVATE KEY", "-----", "eyJabcdefghijklmnop.qr", "LS0tLS1CRUdJTi", "0123456789abcdef0123456789abcdef", "abcABC123abcABC123abcABC123abcABC123", "$2y$", "/", ".", "-", "_", "reset",
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 14).Draw(rt, "s"), "")
@@ -226,7 +229,7 @@ func TestScrubTakesLinearTime(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	for _, unit := range []string{
 		"password=", "password ", "'password=", "\"password: \"", "://", "://u:", "x://a@", "s", "ss.", "-----BEGIN ", "-----END ", "-----BEGIN A-----", "<password>",
-		"<psk></", "-", "eyJ.", "LS0tLS1CRUdJTi", "bearer ", "mysql -p ", "0a", "aA1/", "\\\"", "password\\\":\\\"", "key \"", "authorization:", "\npsk=\"",
+		"<psk></", "-", "eyJ.", "LS0tLS1CRUdJTi", "bearer ", "mysql -p ", "$1$a", "$2", "$6$$", "0a", "aA1/", "\\\"", "password\\\":\\\"", "key \"", "authorization:", "\npsk=\"",
 		"-----END PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----", "psk \t", "curl -u '",
 	} {
 		for _, strict := range []bool{false, true} {
