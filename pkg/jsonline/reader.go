@@ -79,6 +79,7 @@ func (r *Reader) Next() ([]byte, error) {
 		r.seen = r.end - r.start
 		if r.skip {
 			r.start, r.end, r.seen = 0, 0, 0
+			r.shrink() // the rest may take its time to come, without consent for the room
 		}
 		if r.err != nil {
 			return r.last()
@@ -132,7 +133,9 @@ func (r *Reader) fill() error {
 		copy(grown, r.buf[:r.end])
 		r.buf = grown
 	}
-	n, err := r.src.Read(r.buf[r.end:])
+	// No more than BigLine at a time: what stands behind a big line is then small
+	// enough for the buffer to be given back.
+	n, err := r.src.Read(r.buf[r.end:min(len(r.buf), r.end+BigLine)])
 	r.end += n
 	r.err = err
 	return nil
@@ -148,13 +151,20 @@ func (r *Reader) lineEnded() {
 	}
 }
 
-// shrink gives a large buffer back once what is left fits into a small one.
+// shrink gives a large buffer back. What is left may be the beginning of the next
+// line, and gets a buffer of a size that needs no consent.
 func (r *Reader) shrink() {
-	if left := r.end - r.start; len(r.buf) > BigLine && left <= smallBuf {
-		small := make([]byte, smallBuf)
-		copy(small, r.buf[r.start:r.end])
-		r.buf, r.start, r.end = small, 0, left
+	left := r.end - r.start
+	if len(r.buf) <= BigLine || left > BigLine {
+		return
 	}
+	size := smallBuf
+	for size < left {
+		size *= 2
+	}
+	small := make([]byte, size)
+	copy(small, r.buf[r.start:r.end])
+	r.buf, r.start, r.end = small, 0, left
 }
 
 // trim drops blanks on both sides and the byte-order mark that some editors

@@ -126,3 +126,48 @@ func (c *chunked) Read(p []byte) (int, error) {
 	c.in = c.in[n:]
 	return n, nil
 }
+
+// pieces is a source that hands out one piece a read, as a socket does, and
+// tells what the reader holds whenever it comes for more.
+type pieces struct {
+	r    *Reader
+	all  []string
+	held []int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	p.held = append(p.held, len(p.r.buf))
+	if len(p.all) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.all[0])
+	if p.all[0] = p.all[0][n:]; p.all[0] == "" {
+		p.all = p.all[1:]
+	}
+	return n, nil
+}
+
+// A peer that needs no consent any more must not keep the room: it could leave
+// the rest of a line unsent, on as many connections as it may have.
+func TestALargeBufferIsGivenBackBeforeTheReaderWaitsForWhatNeedsNone(t *testing.T) {
+	grant := func() bool { return true }
+	deny := func() bool { return false }
+	for _, tt := range []struct {
+		name   string
+		big    func() bool
+		pieces []string
+	}{
+		{"in a line that is too long", grant, []string{strings.Repeat("a", MaxLine+1), "a", "a"}},
+		{"in a line that was refused", deny, []string{strings.Repeat("a", 2*BigLine), "a", "a"}},
+		{"in a small line behind a big one", grant, []string{strings.Repeat("a", MaxLine/2+1) + "\n" + strings.Repeat("b", 2*smallBuf), "b", "b"}},
+		{"in the largest small line behind a big one", grant, []string{strings.Repeat("a", MaxLine/2+1) + "\n" + strings.Repeat("b", BigLine-1), "b\n"}},
+	} {
+		p := &pieces{all: tt.pieces}
+		p.r = NewReader(p)
+		p.r.Big = tt.big
+		lines(t, p.r)
+		if last := p.held[len(p.held)-1]; last > BigLine {
+			t.Errorf("%s: %d bytes are held", tt.name, last)
+		}
+	}
+}
