@@ -13,6 +13,7 @@ var levels = map[string]int{
 	"pkg/errs": 0,
 
 	// L0: the ground floor.
+	"pkg/conf/internal/check": 5, "pkg/conf/internal/tomldoc": 5, "pkg/logging/internal/rotate": 5,
 	"pkg/conf": 10, "pkg/jsonline": 10, "pkg/logging": 10, "pkg/metrics": 10, "pkg/sd": 10,
 	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10,
 
