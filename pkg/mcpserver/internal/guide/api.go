@@ -110,6 +110,12 @@ func (g apiTool) answer(ctx context.Context, _ pfrest.Caller, args []byte, _ fun
 
 // ask takes the question to the one source of its mode.
 func (g apiTool) ask(ctx context.Context, a apiArgs) (record proto.Message, provenance string, err error) {
+	within := docfetchdWithin
+	if a.Mode == "tool" {
+		within = guidancedWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	switch a.Mode {
 	case "tool":
 		record, err = g.guidance.ToolGuidance(ctx, &guidancepb.ToolGuidanceRequest{ToolName: *a.Tool})

@@ -52,6 +52,14 @@ type guidanceArgs struct {
 // The names are keys of compiled tables; what is longer is in none.
 const maxKey = 64
 
+// A daemon that is there and says nothing, a stopped one say, must be named well
+// before the call's own deadline ends the call with an advice about rows.
+// guidanced only looks things up; docfetchd may have to fetch first.
+const (
+	guidancedWithin = 3 * time.Second
+	docfetchdWithin = 40 * time.Second
+)
+
 func (g guidanceTool) answer(ctx context.Context, caller pfrest.Caller, args []byte, _ func(int)) (tool.Answer, error) {
 	var a guidanceArgs
 	if len(args) > 0 {
@@ -75,6 +83,8 @@ func (g guidanceTool) answer(ctx context.Context, caller pfrest.Caller, args []b
 	if g.identity != nil {
 		req.Identity = g.identity(ctx, caller)
 	}
+	ctx, cancel := context.WithTimeout(ctx, guidancedWithin)
+	defer cancel()
 	res, err := g.client.Lookup(ctx, req, grpc.MaxCallRecvMsgSize(1<<20))
 	if err != nil {
 		return tool.Answer{}, err
