@@ -150,7 +150,7 @@ func (c *client) translate(err error) error {
 		return c.unreachable(err)
 	case errs.Expired:
 		return errs.Wrap(err, errs.Expired, c.daemon+" did not answer in time").WithClass("service").
-			WithNext("see mcpctl status")
+			WithNext("see the log of " + c.daemon + "; when it stays silent: systemctl restart pfsense-" + c.daemon)
 	case errs.Exhausted:
 		return errs.Wrap(err, errs.Exhausted, "a message to or from "+c.daemon+" is too large").WithClass("service")
 	case errs.Denied:

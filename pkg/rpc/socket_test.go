@@ -261,6 +261,32 @@ func TestADaemonThatIsNotThereIsNamedWithWhatToDo(t *testing.T) {
 	wantCode(t, err, errs.Unavailable, "guidanced is not reachable")
 }
 
+// mcpctl status prints this next step: it must not send its reader back to
+// mcpctl status.
+func TestADaemonThatSaysNothingIsNamedWithWhatToDo(t *testing.T) {
+	path := filepath.Join(shortDir(t), "d", "s.sock")
+	s := ok()
+	let := make(chan struct{})
+	s.lookup = func(context.Context, *guidancepb.LookupRequest) (*guidancepb.LookupResponse, error) {
+		<-let
+		return &guidancepb.LookupResponse{}, nil
+	}
+	stop := start(t, s, path, mine(&lines{}))
+	defer stop()
+	defer close(let)
+	cc := dial(t, path)
+	if err := contract(soon(t), cc); err != nil { // the connection stands
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := lookup(ctx, cc)
+	wantCode(t, err, errs.Expired, "guidanced did not answer in time")
+	if e := errs.Public(err); e.Class != "service" || strings.Contains(e.Next, "mcpctl status") || !strings.Contains(e.Next, "pfsense-guidanced") {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestADaemonThatComesBackIsFoundAgain(t *testing.T) {
 	path := filepath.Join(shortDir(t), "d", "s.sock")
 	cc := dial(t, path, rpc.Wait())
