@@ -6,12 +6,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/rpc"
 	"pfsensemcp/pkg/textsafe"
 	adminpb "pfsensemcp/proto/admin/v1"
@@ -26,20 +28,32 @@ const hostDir = "/run/pfsense-mcp"
 // maxOutside bounds one text of a daemon on the terminal, in bytes.
 const maxOutside = 200
 
-// dirFlag adds the flag that names another suite's directory.
-func dirFlag(fs *flag.FlagSet) *string {
-	return fs.String("dir", hostDir, "the suite's `DIR` (that of mcpctl run, for one started without systemd)")
+// adminSocket is mcpd's operators' socket below a suite's directory.
+const adminSocket = "mcpd-admin/mcpd-admin.sock"
+
+// dirFlag adds the flag that names a suite's directory. Without it, a suite that
+// the user runs in the usual place of mcpctl run is meant, else the host's: the
+// order in which mcpd stdio looks, so that both speak to the same mcpd.
+func dirFlag(e Env, fs *flag.FlagSet) *string {
+	dir := hostDir
+	if e.RuntimeDir != "" {
+		own := filepath.Join(e.RuntimeDir, "pfsense-mcp")
+		if _, err := os.Lstat(filepath.Join(own, adminSocket)); err == nil {
+			dir = own
+		}
+	}
+	return fs.String("dir", dir, "the suite's `DIR`, as mcpctl run printed it")
 }
 
 // dialAdmin connects to mcpd's operators' socket below dir.
 func dialAdmin(dir string) (*grpc.ClientConn, error) {
-	return rpc.Dial(filepath.Join(dir, "mcpd-admin", "mcpd-admin.sock"), "mcpd",
-		rpc.Next("check that the suite runs, and that you are one of its operators; a suite started with mcpctl run needs --dir"))
+	return rpc.Dial(filepath.Join(dir, adminSocket), "mcpd",
+		rpc.Next("check that the suite runs, and that you are one of its operators; a suite in another directory than "+dir+" needs --dir"))
 }
 
 // status is `mcpctl status`.
 func status(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
-	dir := dirFlag(fs)
+	dir := dirFlag(e, fs)
 	asJSON := fs.Bool("json", false, "print JSON")
 	if err := parse(fs, args); err != nil {
 		return err
@@ -56,7 +70,12 @@ func status(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
 		return err
 	}
 	if *asJSON {
-		return json.MarshalWrite(e.Out, members(r), json.Deterministic(true))
+		text, err := json.Marshal(members(r), json.Deterministic(true))
+		if err != nil {
+			return errs.Wrap(err, errs.Internal, "the status cannot be printed as JSON")
+		}
+		_, err = fmt.Fprintf(e.Out, "%s\n", text)
+		return err
 	}
 	printMembers(e.Out, members(r), time.Now())
 	return nil
@@ -140,7 +159,7 @@ func labels(m member) []string {
 
 // reset is `mcpctl reset`.
 func reset(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
-	dir := dirFlag(fs)
+	dir := dirFlag(e, fs)
 	if err := parse(fs, args); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	adminpb "pfsensemcp/proto/admin/v1"
 	nodepb "pfsensemcp/proto/node/v1"
 )
@@ -38,7 +40,7 @@ func TestHelpFitsAScreenAndEveryCommandHasAnExample(t *testing.T) {
 }
 
 func TestAWrongCommandLineExitsWith2AndSaysWhatToDo(t *testing.T) {
-	for _, args := range [][]string{{}, {"nope"}, {"run", "--nope"}, {"status", "extra"}, {"privileges", "--profile"}} {
+	for _, args := range [][]string{{}, {"nope"}, {"run", "--nope"}, {"status", "extra"}, {"privileges", "--profile"}, {"run", "--once"}} {
 		code, out, errOut := run(t, args...)
 		if code != ExitUsage {
 			t.Errorf("%q exits with %d", args, code)
@@ -124,5 +126,46 @@ func TestOutsideTextIsEscapedOnTheTerminal(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the view does not show %q:\n%s", want, b.String())
 		}
+	}
+}
+
+// suiteOf is a mcpd that says only how it is.
+type suiteOf struct {
+	adminpb.UnimplementedMcpdServer
+}
+
+func (suiteOf) Suite(context.Context, *adminpb.SuiteRequest) (*adminpb.SuiteResponse, error) {
+	return &adminpb.SuiteResponse{Members: []*adminpb.Member{{Name: "mcpd", Reachable: true, Status: &nodepb.StatusResponse{Version: "v7"}}}}, nil
+}
+
+// What mcpctl run starts without --dir is what mcpctl status shows without it.
+func TestStatusFindsTheSuiteOfTheUsersRuntimeDirectory(t *testing.T) {
+	dir, err := os.MkdirTemp("", "oc")
+	if err == nil {
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		err = os.MkdirAll(filepath.Join(dir, "pfsense-mcp", "mcpd-admin"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "pfsense-mcp", adminSocket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	adminpb.RegisterMcpdServer(srv, suiteOf{})
+	go func() { _ = srv.Serve(l) }() // ends with Stop
+	t.Cleanup(srv.Stop)
+
+	for _, args := range [][]string{{"status"}, {"status", "--json"}} {
+		var out, errOut bytes.Buffer
+		code := Run(context.Background(), Env{Out: &out, Err: &errOut, RuntimeDir: dir}, args)
+		if code != ExitOK || !strings.Contains(out.String(), "v7") || !strings.HasSuffix(out.String(), "\n") {
+			t.Errorf("%q: exit %d, %q %s", args, code, out.String(), errOut.String())
+		}
+	}
+	var errOut bytes.Buffer
+	if code := Run(context.Background(), Env{Out: &errOut, Err: &errOut, RuntimeDir: t.TempDir()}, []string{"status"}); code != ExitFail || !strings.Contains(errOut.String(), hostDir) {
+		t.Errorf("without a suite there: exit %d: %s", code, errOut.String())
 	}
 }

@@ -3,6 +3,7 @@ package opctl
 import (
 	"context"
 	"flag"
+	"fmt"
 	"strings"
 
 	"pfsensemcp/pkg/supervise"
@@ -16,6 +17,11 @@ func runSuite(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error
 	if err := parse(fs, args); err != nil {
 		return err
 	}
+	if *once && !*demo {
+		fmt.Fprintln(fs.Output(), "mcpctl: --once goes with --demo only: without it there is no conversation to end after")
+		fs.Usage()
+		return errUsage
+	}
 	bin, err := supervise.Programs()
 	if err != nil {
 		return err
@@ -26,7 +32,7 @@ func runSuite(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error
 		Fresh:      *demo && *dir == "",
 		BinDir:     bin,
 		Demo:       *demo,
-		Once:       *once && *demo,
+		Once:       *once,
 		Env:        pfsenseSettings(e.Environ),
 		Out:        e.Out,
 		Err:        e.Err,
