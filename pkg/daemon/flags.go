@@ -5,11 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
 	"pfsensemcp/pkg/conf"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/sd"
 )
 
 // options are the command line.
@@ -92,10 +94,31 @@ func (s Spec) check(o options, env []string, stdout, stderr io.Writer) int {
 		return ExitStart
 	}
 	// Users are facts of this host, not of the file, which may be checked
-	// elsewhere: said, and no fault.
-	if _, err := s.Settings.Base().callers(); err != nil {
-		fmt.Fprintf(stderr, "%s: warning: on this host %s\n", s.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
+	// elsewhere: said, and no fault. So are keys, and whether this user, who need
+	// not be the daemon's, may read them.
+	base := s.Settings.Base()
+	if _, err := base.callers(); err != nil {
+		s.warn(stderr, "on this host ", err)
+	}
+	if s.Secrets != nil {
+		err := s.Secrets(&Process{
+			Log: slog.New(slog.DiscardHandler), Redact: func([]byte) {},
+			CredentialsDir: sd.CredentialsDirectory(), SocketDir: base.SocketDir,
+		})
+		if err != nil {
+			s.warn(stderr, "on this host, started by this user, it would end at once: ", err)
+		}
 	}
 	fmt.Fprintf(stdout, "%s: the settings are fine\n", s.Name)
 	return ExitOK
+}
+
+// warn prints what is no fault of the settings, with the next step.
+func (s Spec) warn(w io.Writer, where string, err error) {
+	e := errs.Public(err)
+	line := where + e.Msg
+	if e.Next != "" {
+		line += "; " + e.Next
+	}
+	fmt.Fprintf(w, "%s: warning: %s\n", s.Name, strings.ReplaceAll(line, "\n", "; "))
 }

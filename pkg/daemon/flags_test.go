@@ -55,6 +55,17 @@ func TestCheckConfigOfAGoodFileIsOneLine(t *testing.T) {
 	}
 }
 
+// A key that cannot be read is what keeps most daemons from starting: whoever
+// checks the settings must hear of it, but may be another user than the daemon.
+func TestCheckConfigTriesToReadTheKeys(t *testing.T) {
+	s := newSite(t)
+	p := daemontest.Start(t, daemontest.Options{Args: []string{"--config", s.config, "--check-config"}, Env: []string{"DAEMON_TEST_MOOD=no secret"}})
+	if code := p.Wait(); code != ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+	mentions(t, p.Output(), "warning", "the key is not readable; chmod it", "the settings are fine")
+}
+
 func TestAFileThatWasNamedMustBeThere(t *testing.T) {
 	code, out := say(t, nil, "--config", filepath.Join(t.TempDir(), "none.toml"), "--check-config")
 	if code != ExitStart {

@@ -44,7 +44,7 @@ type Spec struct {
 	Grace     time.Duration // of it, for running calls; 0 means 2 s
 
 	Lab     func() bool                             // whether a software witness may stand for hardware; nil: no
-	Secrets func(*Process) error                    // reads keys, registers them with Redact; nil: it has none
+	Secrets func(*Process) error                    // reads keys, registers them with Redact, changes nothing: --check-config tries it too; nil: it has none
 	Profile func(*Process) (sandbox.Profile, error) // the sandbox as this site needs it
 	Build   func(*Process) (Running, error)         // inside the sandbox: services and tasks
 }
