@@ -155,8 +155,9 @@ func (p *process) keep(ctx context.Context, say func(string), stderr *tail) {
 			return
 		}
 		if err := p.start(nil, stderr); err != nil {
+			// The program is being built anew, or the machine has no room for a
+			// process: it will have.
 			say(err.Error())
-			return
 		}
 	}
 }

@@ -2,10 +2,14 @@ package supervise
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"pfsensemcp/pkg/errs"
 )
 
 func sh(script string) *process {
@@ -39,6 +43,55 @@ func TestAProcessThatEndsIsStartedAgain(t *testing.T) {
 	}
 	if len(said) < 2 || !strings.Contains(said[0], "exit status 3") || !strings.Contains(said[1], "2s") {
 		t.Errorf("said %q: expected the exit status and a longer second wait", said)
+	}
+}
+
+// make build replaces the programs under a running suite.
+func TestAProcessWhoseProgramIsAwayForAWhileIsStartedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: it waits for two restarts")
+	}
+	program := filepath.Join(t.TempDir(), "sh")
+	p := sh("exit 3")
+	p.path = program
+	if err := os.Symlink("/bin/sh", program); err != nil {
+		t.Fatal(err)
+	}
+	var stderr tail
+	if err := p.start(nil, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	first := p.pid()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p.keep(ctx, func(line string) {
+		switch {
+		case strings.Contains(line, "cannot be started"):
+			if err := os.Symlink("/bin/sh", program); err != nil {
+				t.Error(err)
+			}
+		case p.pid() != first:
+			cancel()
+		}
+	}, &stderr)
+	if p.pid() == first {
+		t.Error("it was not started again")
+	}
+}
+
+func TestAnUnsetSettingIsNotSentToAFileThatWillBeGone(t *testing.T) {
+	p := sh("exit 1")
+	p.name = "mcpd"
+	var stderr tail
+	if err := p.start(nil, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended()
+	if next := errs.Public(notStarted(p, &stderr)).Next; !strings.Contains(next, "PFSENSE_") || !strings.Contains(next, "--demo") {
+		t.Errorf("next: %s", next)
 	}
 }
 

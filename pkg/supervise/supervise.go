@@ -186,7 +186,12 @@ func notStarted(p *process, stderr *tail) error {
 	if said := stderr.String(); said != "" {
 		msg += ":\n" + said
 	}
-	return errs.New(errs.Unavailable, msg).WithNext("correct what it names and try again")
+	next := "correct what it names and try again"
+	if p.name == "mcpd" {
+		// Its settings file is ours and goes with the run: nobody should edit it.
+		next = "mcpctl run takes mcpd's settings from PFSENSE_* variables: correct what it names and try again; without an appliance, mcpctl run --demo"
+	}
+	return errs.New(errs.Unavailable, msg).WithNext(next)
 }
 
 // daemonRow is one daemon: its program, and the sockets that must answer.
