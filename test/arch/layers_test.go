@@ -18,7 +18,7 @@ var levels = map[string]int{
 	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10,
 
 	// L1.
-	"pkg/pfrest/internal/fault": 12, "pkg/pfrest/internal/envelope": 14, "pkg/pfrest/internal/breaker": 15, "pkg/pfrest/internal/paged": 15,
+	"pkg/pfrest/internal/fault": 12, "pkg/pfrest/internal/wiped": 12, "pkg/pfrest/internal/envelope": 14, "pkg/pfrest/internal/breaker": 15, "pkg/pfrest/internal/paged": 15,
 	"pkg/rpc/internal/sock": 15, "pkg/rpc/internal/admit": 16, "pkg/rpc/internal/codec": 15, "pkg/rpc/internal/node": 15,
 	"pkg/rpc/rpctest":             21, // for tests
 	"pkg/artifact/internal/field": 15, "pkg/artifact/change": 17, "pkg/artifact/authority": 21,
@@ -29,7 +29,8 @@ var levels = map[string]int{
 
 	// L2.
 	"pkg/readtool/internal/filterlog": 24, "pkg/readtool/internal/row": 25, "pkg/readtool/internal/where": 26, "pkg/readtool/internal/args": 27,
-	"pkg/daemon": 30, "pkg/readtool": 30, "pkg/guidance": 30, "pkg/docfetch": 30, "pkg/apidocs": 30,
+	"pkg/docfetch/internal/site": 25,
+	"pkg/daemon":                 30, "pkg/readtool": 30, "pkg/guidance": 30, "pkg/docfetch": 30, "pkg/apidocs": 30,
 
 	// L3.
 	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35,

@@ -26,7 +26,8 @@ func Typed(contentType string, body []byte) http.HandlerFunc {
 		w.Header().Set("Set-Cookie", "visitor=you; Secure")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			w.Header().Set("Content-Encoding", "gzip")
-			body = compressed(body)
+			w.Write(compressed(body)) //nolint:errcheck // the client may have gone
+			return
 		}
 		w.Write(body) //nolint:errcheck // the client may have gone
 	}
