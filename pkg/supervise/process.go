@@ -78,6 +78,23 @@ func (p *process) start(stdout io.Writer, stderr *tail) error {
 	return nil
 }
 
+// keepDescriptors marks every open descriptor beyond the standard three to be
+// closed when a program is started. Ours are marked already; what the caller's
+// shell left open is not, and a daemon that may open no network and no file must
+// not be born with one.
+func keepDescriptors() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return errs.Wrap(err, errs.Unavailable, "the open descriptors cannot be listed").WithNext("mount /proc")
+	}
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd) // the one of the listing is gone, which does no harm
+		}
+	}
+	return nil
+}
+
 // ended returns a channel that is closed when the running program has ended.
 func (p *process) ended() <-chan struct{} {
 	p.mu.Lock()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,6 +81,32 @@ func TestAProcessWhoseProgramIsAwayForAWhileIsStartedAgain(t *testing.T) {
 	}, &stderr)
 	if p.pid() == first {
 		t.Error("it was not started again")
+	}
+}
+
+func TestNoDaemonIsBornWithADescriptorOfTheCaller(t *testing.T) {
+	var left [2]int // as a shell leaves one: not marked
+	if err := syscall.Pipe(left[:]); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(left[0]); _ = syscall.Close(left[1]) })
+	has := func() bool {
+		p := sh("test -e /proc/self/fd/" + strconv.Itoa(left[1]))
+		var stderr tail
+		if err := p.start(nil, &stderr); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ended()
+		return p.how() == "exit status 0"
+	}
+	if !has() {
+		t.Fatal("the descriptor is not handed down: nothing is proved")
+	}
+	if err := keepDescriptors(); err != nil {
+		t.Fatal(err)
+	}
+	if has() {
+		t.Error("a program has a descriptor that the caller left open")
 	}
 }
 

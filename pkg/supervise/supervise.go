@@ -39,6 +39,9 @@ type Options struct {
 // is returned.
 func Run(ctx context.Context, o Options) (err error) {
 	begun := time.Now()
+	if err := keepDescriptors(); err != nil {
+		return err
+	}
 	l, err := prepare(o.Dir, o.RuntimeDir, o.Fresh)
 	if err != nil {
 		return err
