@@ -66,7 +66,7 @@ func (p *parser) reference(value string) string {
 	if value == "None" {
 		return ""
 	}
-	return p.name([]byte(value))
+	return p.Name([]byte(value))
 }
 
 // maxItems bounds a list: upstream's longest has three entries.
@@ -82,7 +82,7 @@ func (p *parser) list(value string) List {
 		return l
 	}
 	for item := range strings.SplitSeq(inner, ",") {
-		n := p.name([]byte(strings.TrimSpace(item)))
+		n := p.Name([]byte(strings.TrimSpace(item)))
 		if n == "" || len(l.Items) >= maxItems {
 			l.Malformed = true
 			break

@@ -3,7 +3,7 @@
 // properties that it uses.
 //
 // docfetch, apidocs, mcpserver and opctl may import it; of ours it imports errs,
-// textsafe and its own plain. The document is read once, token by token, and
+// textsafe and its own parts. The document is read once, token by token, and
 // dropped; it is never given out. References are not followed: a field that
 // points to another model carries that model's name, so a document cannot send
 // the reader in circles. Everything kept is text of whoever wrote the document,
@@ -20,15 +20,16 @@ import (
 	"strings"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/openapi/internal/scan"
 )
 
 // Caps of what is kept of one thing, in characters unless said otherwise.
 const (
-	MaxDescription = 500 // of an operation or a model
-	MaxFieldText   = 150 // of a field's or parameter's description
-	MaxCondition   = 200 // of the condition under which a field is available
-	MaxName        = 128 // bytes of a field, parameter, privilege or package
-	MaxValue       = 200 // bytes of a default or an enumerated value; longer ones end in a hash
+	MaxDescription = 500          // of an operation or a model
+	MaxFieldText   = 150          // of a field's or parameter's description
+	MaxCondition   = 200          // of the condition under which a field is available
+	MaxName        = scan.MaxName // bytes of a field, parameter, privilege or package
+	MaxValue       = 200          // bytes of a default or an enumerated value; longer ones end in a hash
 )
 
 // MaxKept bounds the memory that an index may take, in bytes by our own count.

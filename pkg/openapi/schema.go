@@ -25,9 +25,9 @@ type node struct {
 // schema reads one schema into n.
 func (p *parser) schema(n *node, depth int) error {
 	if depth > maxDepth {
-		return p.dec.SkipValue()
+		return p.SkipValue()
 	}
-	return p.object(func(key []byte) error {
+	return p.Object(func(key []byte) error {
 		var err error
 		switch string(key) {
 		case "$ref":
@@ -36,12 +36,12 @@ func (p *parser) schema(n *node, depth int) error {
 				n.ref = ref
 			}
 		case "allOf":
-			return p.array(func() error { return p.schema(n, depth+1) })
+			return p.Array(func() error { return p.schema(n, depth+1) })
 		case "oneOf", "anyOf":
 			return p.alternatives(n, depth)
 		case "type":
 			var typ string
-			if typ, err = p.readName(); typ != "" && (n.typ == "" || typ != "object") {
+			if typ, err = p.ReadName(); typ != "" && (n.typ == "" || typ != "object") {
 				n.typ = typ
 			}
 		case "items":
@@ -52,7 +52,7 @@ func (p *parser) schema(n *node, depth int) error {
 			return p.requiredNames(n)
 		default:
 			if !n.field {
-				return p.dec.SkipValue()
+				return p.SkipValue()
 			}
 			return p.detail(n, key)
 		}
@@ -66,21 +66,21 @@ func (p *parser) detail(n *node, key []byte) error {
 	switch string(key) {
 	case "description":
 		var b []byte
-		if b, err = p.raw(); n.description == "" {
+		if b, err = p.Raw(); n.description == "" {
 			n.description = string(b)
 		}
 	case "enum":
 		n.enum = nil
-		return p.array(func() error {
+		return p.Array(func() error {
 			v, err := p.enumValue()
 			if err != nil {
 				return err
 			}
 			n.enum = append(n.enum, v)
-			return p.keep(costItem)
+			return p.Keep(costItem)
 		})
 	case "default":
-		v, err := p.dec.ReadValue()
+		v, err := p.ReadValue()
 		if err != nil {
 			return err
 		}
@@ -98,20 +98,20 @@ func (p *parser) detail(n *node, key []byte) error {
 			}
 		}
 	case "nullable":
-		n.nullable, err = p.boolean()
+		n.nullable, err = p.Boolean()
 	case "readOnly":
-		n.readOnly, err = p.boolean()
+		n.readOnly, err = p.Boolean()
 	case "writeOnly":
-		n.writeOnly, err = p.boolean()
+		n.writeOnly, err = p.Boolean()
 	default:
-		return p.dec.SkipValue()
+		return p.SkipValue()
 	}
 	return err
 }
 
 // alternatives reads oneOf: the types in words.
 func (p *parser) alternatives(n *node, depth int) error {
-	return p.array(func() error {
+	return p.Array(func() error {
 		var one node
 		if err := p.schema(&one, depth+1); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (p *parser) alternatives(n *node, depth int) error {
 		case n.typ == "":
 			n.typ = one.typ
 		case n.typ != one.typ:
-			n.typ = p.intern([]byte(n.typ + " or " + one.typ))
+			n.typ = p.Intern([]byte(n.typ + " or " + one.typ))
 		}
 		return nil
 	})
@@ -168,20 +168,20 @@ const maxMembers = 32
 // looks at them.
 func (p *parser) properties(n *node, depth int) error {
 	if n.field {
-		return p.dec.SkipValue()
+		return p.SkipValue()
 	}
-	return p.object(func(key []byte) error {
+	return p.Object(func(key []byte) error {
 		if n.data {
 			// In an envelope: the members of the objects below data.
 			if string(key) != "data" {
-				return p.dec.SkipValue()
+				return p.SkipValue()
 			}
 			var below node
 			err := p.schema(&below, depth+1)
 			n.members = append(n.members, below.members...)
 			return err
 		}
-		name := p.name(key)
+		name := p.Name(key)
 		var m node
 		if err := p.schema(&m, depth+1); err != nil {
 			return err
@@ -190,7 +190,7 @@ func (p *parser) properties(n *node, depth int) error {
 			return nil
 		}
 		n.members = append(n.members, Param{Name: name, Type: m.typ})
-		return p.keep(costParam)
+		return p.Keep(costParam)
 	})
 }
 
@@ -198,13 +198,13 @@ func (p *parser) requiredNames(n *node) error {
 	if n.required == nil {
 		n.required = []string{}
 	}
-	return p.array(func() error {
-		name, err := p.readName()
+	return p.Array(func() error {
+		name, err := p.ReadName()
 		if err != nil || name == "" {
 			return err
 		}
 		n.required = append(n.required, name)
-		return p.keep(costItem)
+		return p.Keep(costItem)
 	})
 }
 

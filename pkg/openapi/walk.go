@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json/jsontext"
 	"strconv"
 	"strings"
 
@@ -11,8 +10,8 @@ import (
 
 // document reads the root.
 func (p *parser) document() error {
-	if p.dec.PeekKind() != '{' {
-		_, err := p.dec.ReadValue()
+	if p.PeekKind() != '{' {
+		_, err := p.ReadValue()
 		if err == nil {
 			err = errTrailing // something else than a document
 		}
@@ -22,7 +21,7 @@ func (p *parser) document() error {
 		var err error
 		switch key {
 		case "openapi":
-			p.ix.OpenAPI, err = p.line(64)
+			p.ix.OpenAPI, err = p.Line(64)
 		case "info":
 			err = p.members(p.info)
 		case "paths":
@@ -44,13 +43,13 @@ func (p *parser) document() error {
 // members walks an object that may hold extensions. read says whether it has read
 // the member; what it has not is searched for extensions.
 func (p *parser) members(read func(key string) (bool, error)) error {
-	return p.object(func(key []byte) error {
+	return p.Object(func(key []byte) error {
 		if len(p.at) >= extensionDepth {
-			return p.dec.SkipValue()
+			return p.SkipValue()
 		}
-		k := p.intern(key)
-		if p.kept > MaxKept {
-			return errTooMuch
+		k := p.Intern(key)
+		if err := p.Keep(0); err != nil {
+			return err
 		}
 		p.at = append(p.at, k)
 		defer func() { p.at = p.at[:len(p.at)-1] }()
@@ -69,23 +68,23 @@ func (p *parser) members(read func(key string) (bool, error)) error {
 func (p *parser) search() error {
 	switch {
 	case len(p.at) >= extensionDepth:
-		return p.dec.SkipValue()
-	case p.dec.PeekKind() == '{':
+		return p.SkipValue()
+	case p.PeekKind() == '{':
 		return p.members(func(string) (bool, error) { return false, nil })
-	case p.dec.PeekKind() == '[':
+	case p.PeekKind() == '[':
 		i := 0
-		return p.array(func() error {
+		return p.Array(func() error {
 			p.at = append(p.at, strconv.Itoa(i))
 			defer func() { p.at = p.at[:len(p.at)-1] }()
 			i++
 			return p.search()
 		})
 	}
-	return p.dec.SkipValue()
+	return p.SkipValue()
 }
 
 func (p *parser) extension() error {
-	v, err := p.dec.ReadValue()
+	v, err := p.ReadValue()
 	if err != nil {
 		return err
 	}
@@ -95,23 +94,23 @@ func (p *parser) extension() error {
 	}
 	e := Extension{Pointer: bounded(pointer), Value: bounded(canonical(v))}
 	p.ix.extensions = append(p.ix.extensions, e)
-	return p.keep(len(e.Pointer) + len(e.Value) + 2*costText)
+	return p.Keep(len(e.Pointer) + len(e.Value) + 2*costText)
 }
 
 func (p *parser) info(key string) (bool, error) {
 	var err error
 	switch key {
 	case "title":
-		p.ix.Title, err = p.line(MaxValue)
+		p.ix.Title, err = p.Line(MaxValue)
 	case "version":
-		p.ix.Version, err = p.line(64)
+		p.ix.Version, err = p.Line(64)
 	case "license":
 		err = p.members(func(key string) (bool, error) {
 			if key != "name" {
 				return false, nil
 			}
 			var err error
-			p.ix.License, err = p.line(MaxValue)
+			p.ix.License, err = p.Line(MaxValue)
 			return true, err
 		})
 	default:
@@ -124,7 +123,7 @@ func (p *parser) info(key string) (bool, error) {
 var verbs = map[string]string{"get": "GET", "post": "POST", "put": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 func (p *parser) path(path string) (bool, error) {
-	if p.name([]byte(path)) == "" || path[0] != '/' {
+	if p.Name([]byte(path)) == "" || path[0] != '/' {
 		p.ix.Odd++
 		return false, nil
 	}
@@ -135,7 +134,7 @@ func (p *parser) path(path string) (bool, error) {
 		}
 		op := &Operation{Path: path, Verb: verb}
 		p.ix.operations = append(p.ix.operations, op)
-		if err := p.keep(costOperation); err != nil {
+		if err := p.Keep(costOperation); err != nil {
 			return false, err
 		}
 		if err := p.members(func(key string) (bool, error) { return p.operation(op, key) }); err != nil {
@@ -152,17 +151,17 @@ func (p *parser) operation(op *Operation, key string) (bool, error) {
 	switch key {
 	case "operationId":
 		var err error
-		op.ID, err = p.readName()
+		op.ID, err = p.ReadName()
 		return true, err
 	case "description":
-		b, err := p.raw()
+		b, err := p.Raw()
 		if err != nil {
 			return false, err
 		}
 		p.describe(op, string(b))
-		return true, p.keep(len(op.Description) + costItem*(len(op.Privileges.Items)+len(op.Packages.Items)+len(op.AuthModes.Items)))
+		return true, p.Keep(len(op.Description) + costItem*(len(op.Privileges.Items)+len(op.Packages.Items)+len(op.AuthModes.Items)))
 	case "parameters":
-		return true, p.array(func() error { return p.parameter(op) })
+		return true, p.Array(func() error { return p.parameter(op) })
 	case "requestBody":
 		var n node
 		err := p.content(&n)
@@ -175,7 +174,7 @@ func (p *parser) operation(op *Operation, key string) (bool, error) {
 	case "responses":
 		return true, p.members(func(key string) (bool, error) {
 			if key != "200" {
-				return true, p.dec.SkipValue()
+				return true, p.SkipValue()
 			}
 			n := node{data: true}
 			err := p.content(&n)
@@ -188,17 +187,17 @@ func (p *parser) operation(op *Operation, key string) (bool, error) {
 
 // content reads the schema of the JSON form of a body.
 func (p *parser) content(n *node) error {
-	return p.object(func(key []byte) error {
+	return p.Object(func(key []byte) error {
 		if string(key) != "content" {
-			return p.dec.SkipValue()
+			return p.SkipValue()
 		}
-		return p.object(func(key []byte) error {
+		return p.Object(func(key []byte) error {
 			if string(key) != "application/json" {
-				return p.dec.SkipValue()
+				return p.SkipValue()
 			}
-			return p.object(func(key []byte) error {
+			return p.Object(func(key []byte) error {
 				if string(key) != "schema" {
-					return p.dec.SkipValue()
+					return p.SkipValue()
 				}
 				return p.schema(n, 0)
 			})
@@ -208,23 +207,23 @@ func (p *parser) content(n *node) error {
 
 func (p *parser) parameter(op *Operation) error {
 	var m Param
-	err := p.object(func(key []byte) error {
+	err := p.Object(func(key []byte) error {
 		var err error
 		switch string(key) {
 		case "name":
-			m.Name, err = p.readName()
+			m.Name, err = p.ReadName()
 		case "in":
-			m.Place, err = p.readName()
+			m.Place, err = p.ReadName()
 		case "description":
-			m.Description, err = p.line(MaxFieldText)
+			m.Description, err = p.Line(MaxFieldText)
 		case "required":
-			m.Required, err = p.boolean()
+			m.Required, err = p.Boolean()
 		case "schema":
 			var n node
 			err = p.schema(&n, 0)
 			m.Type = n.typ
 		default:
-			err = p.dec.SkipValue()
+			err = p.SkipValue()
 		}
 		return err
 	})
@@ -236,30 +235,30 @@ func (p *parser) parameter(op *Operation) error {
 		return nil
 	}
 	op.Params = append(op.Params, m)
-	return p.keep(costParam)
+	return p.Keep(costParam)
 }
 
 func (p *parser) model(name string) (bool, error) {
 	if !isModelName(name) {
 		p.ix.Odd++
-		return true, p.dec.SkipValue()
+		return true, p.SkipValue()
 	}
 	if _, twice := p.ix.models[name]; twice {
 		return false, errTwice
 	}
 	m := &Model{Name: name}
 	p.ix.models[name] = m
-	if err := p.keep(costModel); err != nil {
+	if err := p.Keep(costModel); err != nil {
 		return false, err
 	}
 	return true, p.members(func(key string) (bool, error) {
 		switch key {
 		case "description":
 			var err error
-			m.Description, err = p.line(MaxDescription)
+			m.Description, err = p.Line(MaxDescription)
 			return true, err
 		case "properties":
-			return true, p.object(func(key []byte) error { return p.field(m, p.name(key)) })
+			return true, p.Object(func(key []byte) error { return p.field(m, p.Name(key)) })
 		}
 		return false, nil
 	})
@@ -278,7 +277,7 @@ func isModelName(s string) bool {
 func (p *parser) field(m *Model, name string) error {
 	if name == "" {
 		p.ix.Odd++
-		return p.dec.SkipValue()
+		return p.SkipValue()
 	}
 	n := node{field: true}
 	if err := p.schema(&n, 0); err != nil {
@@ -286,35 +285,35 @@ func (p *parser) field(m *Model, name string) error {
 	}
 	f := Field{
 		Name: name, Type: n.typ, Item: n.item, Model: n.ref, Nullable: n.nullable, ReadOnly: n.readOnly, WriteOnly: n.writeOnly,
-		Enum: n.enum, Default: p.intern([]byte(defaultOf(name, n.value, n.enum))), Minimum: n.minimum, Maximum: n.maximum, MaxLength: n.maxLength,
+		Enum: n.enum, Default: p.Intern([]byte(defaultOf(name, n.value, n.enum))), Minimum: n.minimum, Maximum: n.maximum, MaxLength: n.maxLength,
 	}
 	text, when := condition(plain.Lines(n.description))
 	text, f.Cut = plain.Cut(text, MaxFieldText)
 	when, _ = plain.Cut(when, MaxCondition)
-	f.Description, f.Condition = p.intern([]byte(text)), p.intern([]byte(when))
+	f.Description, f.Condition = p.Intern([]byte(text)), p.Intern([]byte(when))
 	m.Fields = append(m.Fields, f)
 	if n.ref != "" && n.required != nil {
 		p.nested[n.ref] = append(p.nested[n.ref], n.required)
 	}
-	return p.keep(costField)
+	return p.Keep(costField)
 }
 
 // jsonNumber reads a number as it stands, bounded.
 func (p *parser) jsonNumber() (string, error) {
-	if p.dec.PeekKind() != '0' {
-		return "", p.dec.SkipValue()
+	if p.PeekKind() != '0' {
+		return "", p.SkipValue()
 	}
-	v, err := p.dec.ReadValue()
+	v, err := p.ReadValue()
 	if err != nil || len(v) > 32 {
 		return "", err
 	}
-	return p.intern(v), nil
+	return p.Intern(v), nil
 }
 
 // refName returns the model that a reference names: its last part, and only
 // when the whole points into the document's own schemas.
 func (p *parser) refName() (string, error) {
-	b, err := p.raw()
+	b, err := p.Raw()
 	if err != nil {
 		return "", err
 	}
@@ -322,21 +321,22 @@ func (p *parser) refName() (string, error) {
 	if !ok || !isModelName(string(name)) {
 		return "", nil
 	}
-	return p.intern(name), nil
+	return p.Intern(name), nil
 }
 
 // enumValue returns one entry of an enumeration: a text as it is, everything else
 // as JSON.
 func (p *parser) enumValue() (string, error) {
-	v, err := p.dec.ReadValue()
+	if p.PeekKind() == '"' {
+		b, err := p.Raw()
+		if err != nil {
+			return "", err
+		}
+		return p.Intern([]byte(bounded(string(b)))), nil
+	}
+	v, err := p.ReadValue()
 	if err != nil {
 		return "", err
 	}
-	if v.Kind() == '"' {
-		if p.buf, err = jsontext.AppendUnquote(p.buf[:0], v); err != nil {
-			return "", err
-		}
-		return p.intern([]byte(bounded(string(p.buf)))), nil
-	}
-	return p.intern([]byte(bounded(canonical(v)))), nil
+	return p.Intern([]byte(bounded(canonical(v)))), nil
 }
