@@ -296,6 +296,17 @@ func TestRowsOfMegabytesMakePagesSmaller(t *testing.T) {
 	}
 }
 
+// An appliance that answers without end would otherwise be asked for every row
+// up to the bound, with the largest answer that we take each time.
+func TestAListOfNothingButTooLargeRowsIsGivenUpSoon(t *testing.T) {
+	u := numbered(1000)
+	u.maxSize = 1
+	r := walk(u, 250, 5000, 0)
+	if !errors.Is(r.err, errLarge) || len(u.asked) > 9+maxSalvage { // the smaller and smaller pages, and the rows
+		t.Fatalf("%v after %d requests: %v", r.err, len(u.asked), u.asked)
+	}
+}
+
 func TestAnIgnoredLimitEndsTheWalkWithTheWholeList(t *testing.T) {
 	u := numbered(600)
 	u.ignore = true

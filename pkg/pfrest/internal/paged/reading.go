@@ -148,6 +148,14 @@ func (r *Reading) step(ctx context.Context) error {
 		return nil
 	case r.smaller(err):
 		r.firstErr = err
+		if n == 1 { // it has found a bad row by itself, and counts like one that did by halves
+			if r.salvaged == maxSalvage {
+				r.skip(from)
+				r.stuck = true
+				return nil
+			}
+			r.salvaged++
+		}
 		return r.salvage(ctx, from, from+n)
 	default:
 		return err
