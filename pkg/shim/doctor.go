@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -49,6 +50,9 @@ func Doctor(ctx context.Context, w io.Writer, version string, sockets []string, 
 	}
 	return nil
 }
+
+// errSilent is what a stopped or overloaded mcpd looks like from here.
+var errSilent = errors.New("mcpd took the connection and said nothing for 5 s; see its log")
 
 // ask holds the short conversation. It uses the protocol without a handshake,
 // which says the versions and leaves no session behind.
@@ -97,10 +101,12 @@ func (l *link) call(id int, method string, params []byte) (jsontext.Value, error
 	}
 	for {
 		line, err := l.in.Next()
-		if err != nil && l.refusal != "" {
+		switch {
+		case err != nil && l.refusal != "":
 			return nil, l.refusal
-		}
-		if err != nil {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, errSilent
+		case err != nil:
 			return nil, errClosed
 		}
 		m, err := jsonline.Parse(line)
