@@ -194,6 +194,9 @@ func (c *Client) get(timed context.Context, r *record, cred *credential, p *enve
 		limit = min(limit, maxErrorBody)
 	}
 	body, err = envelope.ReadBody(buf, resp.Body, limit)
+	if !c.authoritative { // what a change depends on must be what the appliance has
+		hideKey(body, cred)
+	}
 	r.bytes = len(body)
 	switch {
 	case r.status != http.StatusOK:
