@@ -1,19 +1,28 @@
 package main
 
 import (
+	"context"
 	"os"
-	"strings"
+	"strconv"
 	"testing"
+	"time"
 
-	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/daemon"
 	"pfsensemcp/pkg/rpc"
 	docspb "pfsensemcp/proto/docs/v1"
 	"pfsensemcp/test/daemontest"
 )
 
+// mood makes the test binary another docfetchd than the shipped one: what it
+// registers differs, never how it starts or what confines it.
+const mood = "DOCFETCHD_TEST_MOOD"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(daemontest.RunMain) != "" {
 		_ = os.Unsetenv(daemontest.RunMain)
+		if os.Getenv(mood) == "probe" {
+			os.Exit(daemon.Main(probing(spec())))
+		}
 		main()
 	}
 	os.Exit(m.Run())
@@ -24,21 +33,30 @@ func TestLife(t *testing.T) {
 }
 
 func TestEveryCallHasARow(t *testing.T) {
-	if err := rpc.CheckTable(docs().Methods, &docspb.Docs_ServiceDesc); err != nil {
+	if err := rpc.CheckTable(docs(nil).Methods, &docspb.Docs_ServiceDesc); err != nil {
 		t.Error(err)
 	}
-	if err := rpc.CheckTable(docsAdmin().Methods, &docspb.DocsAdmin_ServiceDesc); err != nil {
+	if err := rpc.CheckTable(docsAdmin(nil).Methods, &docspb.DocsAdmin_ServiceDesc); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWithoutDocumentationItSaysSo(t *testing.T) {
-	_, e1 := unfetched{}.Endpoint(t.Context(), nil)
-	_, e2 := unfetched{}.Model(t.Context(), nil)
-	_, e3 := unfetched{}.Topic(t.Context(), nil)
-	for _, err := range []error{e1, e2, e3, unfetchedAdmin{}.Contract(nil, nil)} {
-		if errs.CodeOf(err) != errs.Unavailable || !strings.Contains(err.Error(), "fetches no documentation") {
-			t.Error(err)
-		}
+func uid() string { return strconv.Itoa(os.Getuid()) }
+
+// site makes a directory with settings for a docfetchd that this user may call.
+func site(t *testing.T, more string) (dir, config string) {
+	t.Helper()
+	dir = daemontest.Dir(t)
+	config = dir + "/docfetchd.toml"
+	text := "sandbox = \"available\"\nsocket_dir = \"" + dir + "\"\nmcpd_user = \"" + uid() + "\"\noperators = [\"" + uid() + "\"]\n" + more
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	return dir, config
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
 }
