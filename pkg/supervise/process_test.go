@@ -173,3 +173,15 @@ func TestAMissingProgramIsNamedWithTheNextStep(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// In a container a uid often has no name, and nothing here needs one.
+func TestTheCallerIsNamedByNumber(t *testing.T) {
+	s := &suite{layout: layout{root: "/x"}}
+	me := strconv.Quote(strconv.Itoa(os.Geteuid()))
+	for _, d := range daemons {
+		got := s.settings(d)
+		if !strings.Contains(got, "operators = ["+me+"]") || d.name != "mcpd" && !strings.Contains(got, "mcpd_user = "+me) {
+			t.Errorf("%s: %s", d.name, got)
+		}
+	}
+}
