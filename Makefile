@@ -1,6 +1,9 @@
 # make            the same as make build
 # make demo       build, then a whole suite with a pretend appliance; ONCE=1 ends after the conversation
 # make test       every test
+# make test-clients  MCP clients that other people wrote, under Node, installed by npm
+# make contract   what is served, written down anew: alone in its commit
+# make soak       200,000 calls over 64 sessions with restarts; some minutes
 # make check      vet, lint, format, generated code
 # make bench      benchmarks
 # make generate   the Go code of proto/
@@ -27,7 +30,7 @@ programs := $(patsubst %/main.go,./%,$(wildcard cmd/*/main.go test/*/cmd/*/main.
 # The race detector needs a C compiler, which nothing else here does.
 RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: build demo test bench check vet lint format generated generate guidance-audit clean
+.PHONY: build demo test test-clients contract soak bench check vet lint format generated generate guidance-audit clean
 .DEFAULT_GOAL := build
 
 build:
@@ -47,6 +50,15 @@ test: vet
 	$(if $(RACE),,@echo "no C compiler: the packages are tested without the race detector")
 	go test -tags $(TAGS) -count=1 $(RACE) $$(go list ./pkg/... ./proto/... ./cmd/... | grep -Ev '$(PURE)')
 	go test -tags $(TAGS) -count=1 $$(go list ./pkg/... | grep -E '$(PURE)') ./test/...
+
+test-clients:
+	test/clients/run.sh
+
+contract:
+	go test -tags $(TAGS) -count=1 ./test/contract -run TestTheServedSurfaceIsTheContract -update
+
+soak:
+	go test -tags $(TAGS) -count=1 -timeout 60m ./test/soak -run TestSoak -full -v
 
 bench:
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...

@@ -28,8 +28,7 @@ func run(args []string) int {
 	case "stdio":
 		return stdio(args[1:])
 	case "--version", "-version", "version":
-		fmt.Printf("mcpd %s\n", daemon.Version())
-		return daemon.ExitOK
+		return daemon.Main(serve([]string{"--version"})) // it says when it is a test build
 	case "--help", "-help", "-h", "help":
 		fmt.Print(usage)
 		return daemon.ExitOK

@@ -44,6 +44,8 @@ func serve(args []string) daemon.Spec {
 		Secrets: s.secrets,
 		Profile: s.profile,
 		Build:   s.build,
+
+		TestBuild: mcpserver.TestBuild,
 	}
 }
 

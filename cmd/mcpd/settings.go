@@ -1,11 +1,14 @@
 package main
 
 import (
+	"net/netip"
+	"net/url"
 	"strings"
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/conf"
 	"pfsensemcp/pkg/daemon"
+	"pfsensemcp/pkg/mcpserver"
 	"pfsensemcp/pkg/pfrest"
 	"pfsensemcp/pkg/sandbox"
 )
@@ -67,12 +70,26 @@ func (s *settings) Check(r *conf.Report) {
 	default:
 		s.checkTLS(r)
 	}
+	s.checkTestBuild(r)
 	if _, err := catalog.Select(s.Profile, s.allow, nil); err != nil {
 		r.Fault("allowed_tools", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if _, err := catalog.Select(s.Profile, nil, s.Toolsets); err != nil {
 		r.Fault("toolsets", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+}
+
+// checkTestBuild keeps a program with fixtures away from any real appliance.
+func (s *settings) checkTestBuild(r *conf.Report) {
+	if !mcpserver.TestBuild {
+		return
+	}
+	if u, err := url.Parse(s.APIURL); err == nil {
+		if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsLoopback() {
+			return
+		}
+	}
+	r.Fault("api_url", "this is a test build: it takes an appliance on a loopback address alone")
 }
 
 // checkTLS tries what the client will do with the CA file and the pin. A URL

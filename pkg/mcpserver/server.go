@@ -108,6 +108,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	more.Register(s.mcp)
+	s.fixtures()
 	s.mcp.AddReceivingMiddleware(s.middleware, more.Middleware)
 	s.counts = newCounters(cfg.Metrics, s.pool)
 	return s, nil

@@ -55,6 +55,7 @@ type Options struct {
 	URL       string // instead of the pretend appliance's
 	CA        []byte // PEM of who signed the certificate of URL's server; nil: tls_mode is for Settings to say
 	Settings  string // lines for mcpd.toml
+	Fixtures  bool   // mcpd of the test build, with what the conformance suite calls by name
 }
 
 // Suite is one running suite.
@@ -63,6 +64,7 @@ type Suite struct {
 	Dir       string
 	Bin       string
 	Appliance *fakepf.Server
+	mcpd      string // the program that serves
 	procs     map[string]*daemontest.Proc
 }
 
@@ -86,6 +88,21 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
+// buildFixtures builds the mcpd that has them, beside the shipped one.
+var buildFixtures = sync.OnceValues(func() (string, error) {
+	bin, err := build()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-tags", "grpcnotrace,pfsense_fixtures", "-trimpath", "-o", bin+"/fixtures/", "./cmd/mcpd")
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the fixtures: %w\n%s", err, out)
+	}
+	return bin + "/fixtures", nil
+})
+
 // Cleanup removes the programs; for TestMain.
 func Cleanup() {
 	if dir, err := build(); err == nil {
@@ -104,7 +121,14 @@ func New(t *testing.T, o Options) *Suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Suite{t: t, Dir: daemontest.Dir(t), Bin: bin, procs: map[string]*daemontest.Proc{}}
+	s := &Suite{t: t, Dir: daemontest.Dir(t), Bin: bin, mcpd: filepath.Join(bin, "mcpd"), procs: map[string]*daemontest.Proc{}}
+	if o.Fixtures {
+		dir, err := buildFixtures()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mcpd = filepath.Join(dir, "mcpd")
+	}
 	url, ca := o.URL, ""
 	if url == "" {
 		s.Appliance = fakepf.Start(t, o.Appliance)
@@ -163,6 +187,9 @@ func (s *Suite) Start(name string) {
 		Exe:  filepath.Join(s.Bin, name),
 		Args: append(append([]string{}, r.args...), "--config", filepath.Join(s.Dir, name+".toml")),
 	}
+	if name == "mcpd" {
+		o.Exe = s.mcpd
+	}
 	if Root() {
 		o.User = &syscall.Credential{Uid: uint32(r.uid), Gid: uint32(r.uid)}
 		for _, gid := range r.sockets {
@@ -210,6 +237,11 @@ func (s *Suite) clientUser() *syscall.Credential {
 		return nil
 	}
 	return &syscall.Credential{Uid: UIDClient, Gid: UIDClient, Groups: []uint32{GIDClients}}
+}
+
+// ClientProc is what starts a program as the MCP client's user.
+func (s *Suite) ClientProc() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Credential: s.clientUser()}
 }
 
 // Errors returns the lines of level ERROR that a daemon has logged.

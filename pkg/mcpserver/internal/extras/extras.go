@@ -15,9 +15,11 @@ package extras
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pfsensemcp/pkg/catalog"
@@ -145,21 +147,37 @@ func (s *Set) Register(m *mcp.Server) {
 }
 
 // Middleware answers in our words for a resource or prompt that is not there:
-// the SDK's own words would be lost on the way.
+// the SDK's own would be lost on the way. What our own handlers refuse is in our
+// words already.
 func (s *Set) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if w, ok := errors.AsType[*jsonrpc.Error](err); !ok || w.Code != jsonline.CodeInvalidParams {
+			return res, err
+		}
 		switch r := req.(type) {
 		case *mcp.ReadResourceRequest:
-			if r.Params != nil && !s.reads(r.Params.URI) {
-				return nil, invalid("there is no resource of this URI; resources/list and resources/templates/list show what there is")
-			}
+			err = noResource(r)
 		case *mcp.GetPromptRequest:
-			if r.Params != nil && !slices.ContainsFunc(s.prompts, func(p *catalog.Prompt) bool { return p.Name == r.Params.Name }) {
-				return nil, invalid("there is no prompt of this name; prompts/list shows what there is")
-			}
+			err = invalid("there is no prompt of this name; prompts/list shows what there is")
 		}
-		return next(ctx, method, req)
+		return res, err
 	}
+}
+
+// maxEcho bounds the URI that goes back to whoever asked for it.
+const maxEcho = 256
+
+// noResource says that there is no resource of a URI, and which URI that was.
+func noResource(req *mcp.ReadResourceRequest) error {
+	e := &session.Error{
+		Code: jsonline.CodeInvalidParams,
+		Text: "there is no resource of this URI; resources/list and resources/templates/list show what there is",
+	}
+	if req.Params != nil && len(req.Params.URI) <= maxEcho {
+		e.Data = append(jsonline.AppendText([]byte(`{"uri":`), req.Params.URI), '}')
+	}
+	return e
 }
 
 // invalid is a protocol error about what a request names.

@@ -52,15 +52,6 @@ func (s *Set) chooseTemplates() []template {
 	return out
 }
 
-// reads says whether there is a resource of this URI.
-func (s *Set) reads(uri string) bool {
-	if uri == toolsURI {
-		return len(s.tools) > 0
-	}
-	_, _, ok := s.locate(uri)
-	return ok
-}
-
 // locate returns the template and the name that a URI stands for. Names are
 // compared as they are: none of ours needs an escape.
 func (s *Set) locate(uri string) (t template, name string, ok bool) {
@@ -81,7 +72,7 @@ func (s *Set) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.Read
 	} else {
 		t, name, ok := s.locate(uri)
 		if !ok {
-			return nil, invalid("there is no resource of this URI")
+			return nil, noResource(req)
 		}
 		var err error
 		if text, err = t.text(withID(ctx, req.Extra), name); err != nil {
