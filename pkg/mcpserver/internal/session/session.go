@@ -56,6 +56,17 @@ var methods = map[string]bool{
 	"subscriptions/listen":     true,
 }
 
+// bare says whether a method that is of no use without params came without. The
+// SDK refuses it as it refuses a request at the wrong time, and a client would
+// be told to begin with initialize.
+func bare(m jsonline.Message) bool {
+	switch m.Method {
+	case "initialize", "tools/call", "resources/read", "prompts/get", "completion/complete":
+		return m.Params == nil
+	}
+	return false
+}
+
 // Conn is one session. It is its own mcp.Transport and mcp.Connection.
 type Conn struct {
 	nc   net.Conn
@@ -74,8 +85,8 @@ type Conn struct {
 	big         bool // the line being read holds a big slot
 }
 
-// New returns the session of an admitted connection. Closing it gives the seat
-// back.
+// New returns the session of an admitted connection. Leave gives the seat back;
+// an error has given it back already.
 func New(nc net.Conn, seat *Seat, log *slog.Logger) (*Conn, error) {
 	c := &Conn{nc: nc, seat: seat, log: log, in: jsonline.NewReader(nc), calls: make(map[string]*Call)}
 	c.in.Whole = true
@@ -83,6 +94,7 @@ func New(nc net.Conn, seat *Seat, log *slog.Logger) (*Conn, error) {
 	c.in.Begun = func() { c.readDeadline(halfLine) }
 	c.in.Ended = func() { c.readDeadline(0) }
 	if err := nc.SetReadDeadline(time.Now().Add(firstMessage)); err != nil {
+		c.Leave() // nobody else will
 		return nil, err
 	}
 	return c, nil
@@ -181,6 +193,9 @@ func (c *Conn) take(line []byte) (jsonrpc.Message, error) {
 	}
 	if !methods[m.Method] {
 		return nil, c.writeError(m.ID, jsonline.CodeMethodNotFound, "this server does not know the method", "")
+	}
+	if bare(m) {
+		return nil, c.writeError(m.ID, jsonline.CodeInvalidParams, "the params do not fit the method", "")
 	}
 	call := &Call{
 		ID: m.ID, Method: m.Method, RequestID: rpc.NewRequestID(),

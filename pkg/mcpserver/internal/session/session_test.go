@@ -181,6 +181,8 @@ func TestWhatIsWrongIsAnsweredAndDoesNotReachTheSDK(t *testing.T) {
 			{`{"jsonrpc":"2.0","id":8,"method":""}`, "8", "-32601"},
 			{`{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"debug"}}`, "8", "-32601"},
 			{strings.Repeat("x", jsonline.MaxLine+1), "null", "4 MiB"},
+			{`{"jsonrpc":"2.0","id":8,"method":"tools/call"}`, "8", "-32602"},
+			{`{"jsonrpc":"2.0","id":8,"method":"completion/complete","params":null}`, "8", "-32602"},
 			// Not answered: what they say is nothing that we act on.
 			{`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, "", ""},
 			{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`, "", ""},
@@ -197,6 +199,19 @@ func TestWhatIsWrongIsAnsweredAndDoesNotReachTheSDK(t *testing.T) {
 			p.want(`"id":"next"`)
 		}
 	})
+}
+
+func TestASessionThatCannotBeginKeepsNoSeat(t *testing.T) {
+	pool := NewPool()
+	seat, err := pool.Admit(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := net.Pipe()
+	_, _ = ours.Close(), theirs.Close()
+	if _, err := New(ours, seat, slog.New(slog.DiscardHandler)); err == nil || pool.Count() != 0 {
+		t.Errorf("%v, %d seats", err, pool.Count())
+	}
 }
 
 func TestTheNinthCallIsToldSoAndAnEndedOneMakesRoom(t *testing.T) {
