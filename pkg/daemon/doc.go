@@ -28,6 +28,7 @@
 //	2  usage
 //	3  it failed while it served
 //
-// A unit can therefore say RestartPreventExitStatus=1 2: starting again cannot
-// mend those.
+// A unit can therefore say RestartPreventExitStatus=1: starting again cannot mend
+// that. It must not name 2, with which the Go runtime ends a program after a
+// panic and after SIGABRT, the watchdog's signal.
 package daemon

@@ -3,9 +3,11 @@ package sock
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -203,6 +205,49 @@ func TestAnInheritedSocketMustStandWhereItIsSafe(t *testing.T) {
 				t.Errorf("error is %v", err)
 			}
 		})
+	}
+}
+
+func TestADirectoryThatKeepsTheServerOutMustItselfBeSafe(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("looking as another user takes root")
+	}
+	for _, c := range []struct {
+		dir  os.FileMode
+		gid  uint32
+		text string
+	}{
+		{0o750, 65502, ""},
+		{0o700, 65502, ""},
+		{0o750, 65503, "belongs to"},
+		{0o770, 65502, "has mode 0770"},
+		{0o752, 65502, "has mode 0752"},
+	} {
+		top := short(t)
+		must(t, os.Chmod(top, 0o755))
+		path := filepath.Join(top, "exec", "exec.sock")
+		l := listen(t, path)
+		must(t, os.Chown(filepath.Dir(path), 0, 65502))
+		must(t, os.Chmod(filepath.Dir(path), c.dir))
+		result := make(chan error)
+		go func() {
+			// This thread alone looks at files as somebody else; it ends with
+			// the goroutine, since it is never unlocked.
+			runtime.LockOSThread()
+			if err := unix.Setfsuid(65501); err != nil {
+				result <- err
+				return
+			}
+			if _, err := os.Lstat(path); !errors.Is(err, fs.ErrPermission) {
+				result <- fmt.Errorf("the directory keeps nobody out: %v", err)
+				return
+			}
+			result <- Check(l, Owner{GID: c.gid})
+		}()
+		err := <-result
+		if (err == nil) != (c.text == "") || err != nil && !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%04o, group %d: %v", c.dir, c.gid, err)
+		}
 	}
 }
 
