@@ -52,10 +52,11 @@ var rows = map[string]row{
 // Options changes what is started. The zero value is the usual suite.
 type Options struct {
 	Appliance fakepf.Options
-	URL       string // instead of the pretend appliance's
-	CA        []byte // PEM of who signed the certificate of URL's server; nil: tls_mode is for Settings to say
-	Settings  string // lines for mcpd.toml
-	Fixtures  bool   // mcpd of the test build, with what the conformance suite calls by name
+	URL       string   // instead of the pretend appliance's
+	CA        []byte   // PEM of who signed the certificate of URL's server; nil: tls_mode is for Settings to say
+	Settings  string   // lines for mcpd.toml
+	Fixtures  bool     // mcpd of the test build, with what the conformance suite calls by name
+	Only      []string // of Daemons; nil: all
 }
 
 // Suite is one running suite.
@@ -166,7 +167,10 @@ func New(t *testing.T, o Options) *Suite {
 			s.socketDir(socket, rows[name].uid, gid)
 		}
 	}
-	for _, name := range Daemons {
+	if o.Only == nil {
+		o.Only = Daemons
+	}
+	for _, name := range o.Only {
 		s.Start(name)
 	}
 	t.Cleanup(func() {
