@@ -2,6 +2,8 @@ package fakedocs
 
 import (
 	"bytes"
+	jsonv1 "encoding/json"
+	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"fmt"
 	"slices"
@@ -290,3 +292,40 @@ func Large(t Tree, name string, fields int) {
 	}
 	At(t, "components", "schemas")[name] = model(f)
 }
+
+// Decode returns a document as a tree, numbers to the digit; it panics on what is
+// none.
+func Decode(doc []byte) Tree {
+	d := jsonv1.NewDecoder(bytes.NewReader(doc))
+	d.UseNumber()
+	var t Tree
+	if err := d.Decode(&t); err != nil {
+		panic(err)
+	}
+	return exact(t).(Tree)
+}
+
+// exact makes numbers values that are written as they were read, and copies
+// everything else.
+func exact(v any) any {
+	switch v := v.(type) {
+	case Tree:
+		out := make(Tree, len(v))
+		for k, e := range v {
+			out[k] = exact(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = exact(e)
+		}
+		return out
+	case jsonv1.Number:
+		return jsontext.Value(v)
+	}
+	return v
+}
+
+// Copy returns a copy of a tree that shares nothing with it.
+func Copy(t Tree) Tree { return exact(t).(Tree) }
