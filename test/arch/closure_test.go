@@ -38,6 +38,30 @@ var bans = []ban{
 // linker has dropped what is unreachable (the symbol rule).
 var guidancedHTTP = []string{"google.golang.org/grpc", "golang.org/x/net/"}
 
+// signerOurs are the packages of ours that mcpsign may link, signerNot those of
+// anybody's that it must not: it runs off the host, where a network, a child process
+// or code of a daemon would be a way to the key.
+var (
+	signerOurs = []string{"pkg/canon", "pkg/textsafe", "pkg/artifact", "pkg/signer", "cmd/mcpsign"}
+	signerNot  = []string{"net", "net/", "crypto/tls", "os/exec", "log/syslog", "google.golang.org/", "golang.org/x/net/"}
+)
+
+// checkSigner finds what mcpsign links and must not.
+func checkSigner(deps []listed) []string {
+	var bad []string
+	for _, d := range deps {
+		if rel, ours := strings.CutPrefix(d.ImportPath, module+"/"); ours && !allowed(rel, signerOurs) {
+			bad = append(bad, "mcpsign links "+d.ImportPath+": it links canon and artifact alone")
+		}
+		for _, n := range signerNot {
+			if matches(n, d.ImportPath) {
+				bad = append(bad, "mcpsign links "+d.ImportPath+": it has no network and starts nothing")
+			}
+		}
+	}
+	return bad
+}
+
 // matches says whether a banned path covers an import path.
 func matches(banned, path string) bool {
 	if tree, ok := strings.CutSuffix(banned, "/"); ok {
@@ -129,6 +153,9 @@ func TestEachBinaryLinksOnlyWhatItMay(t *testing.T) {
 			if b == "guidanced" {
 				want(t, checkGuidanced(deps))
 			}
+			if b == "mcpsign" {
+				want(t, checkSigner(deps))
+			}
 		})
 	}
 	want(t, checkStaleBans(bans, allPackages(t)))
@@ -139,5 +166,10 @@ func TestTheClosureRuleCanFail(t *testing.T) {
 	mustFail(t, checkBans("mcpd", []listed{{ImportPath: module + "/pkg/executor/internal/gate"}}), "change the appliance")
 	mustFail(t, checkBans("guidanced", []listed{{ImportPath: module + "/pkg/pfrest"}}), "reach the appliance")
 	mustFail(t, checkStaleBans([]ban{{path: module + "/pkg/gone"}}, nil), "does not exist")
+	mustFail(t, checkSigner([]listed{{ImportPath: "net"}}), "no network")
+	mustFail(t, checkSigner([]listed{{ImportPath: "net/http"}}), "no network")
+	mustFail(t, checkSigner([]listed{{ImportPath: "google.golang.org/grpc/status"}}), "no network")
+	mustFail(t, checkSigner([]listed{{ImportPath: module + "/pkg/errs"}}), "canon and artifact alone")
+	mustFail(t, checkSigner([]listed{{ImportPath: module + "/pkg/artifactory"}}), "canon and artifact alone")
 	mustFail(t, checkGuidanced([]listed{{ImportPath: module + "/pkg/guidance", Imports: []string{"net/http"}}}), "net/http")
 }

@@ -40,6 +40,7 @@ var levels = map[string]int{
 	"pkg/executor/internal/exchange": 34, "pkg/executor/internal/alias": 34,
 	"pkg/executor/internal/gate": 35,
 	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
+	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
 	"pkg/opctl": 41, // the operator's face of supervise and install
 }

@@ -29,6 +29,13 @@ var symbolBans = map[string][]struct{ part, reason string }{
 		{" os/exec.", "it starts no process"},
 		{" html/template.", "it renders nothing"},
 	},
+	"mcpsign": {
+		{" syscall.socket", "it has no network"},
+		{" syscall.connect", "it has no network"},
+		{" syscall.bind", "it has no network"},
+		{" syscall.forkExec", "it starts no process"},
+		{" os.StartProcess", "it starts no process"},
+	},
 	"mcpd": {
 		{" os/exec.(*Cmd).Start", "it starts no process"},
 		{" html/template.", "it renders nothing"},

@@ -25,7 +25,7 @@ func FuzzParseAuthorities(f *testing.F) {
 }
 
 func FuzzParsePins(f *testing.F) {
-	b, err := (&authority.Pins{Executors: []authority.Pin{{StoreID: at.StoreID, NVIndexName: at.NVIndexName, ApplianceTarget: at.Intent().Appliance, Attestation: at.Executor(), Authorities: *at.Owners()}}}).Encode()
+	b, err := (&authority.Pins{Executors: []authority.Pin{{Name: "edge", StoreID: at.StoreID, NVIndexName: at.NVIndexName, ApplianceTarget: at.Intent().Appliance, Attestation: at.Executor(), Authorities: *at.Owners()}}}).Encode()
 	if err != nil {
 		f.Fatal(err)
 	}

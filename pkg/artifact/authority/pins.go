@@ -1,6 +1,8 @@
 package authority
 
 import (
+	"strings"
+
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/artifact/internal/field"
@@ -9,6 +11,7 @@ import (
 // Pin is what an off-host signer knows of one executor, from a source other than
 // the files it is asked to sign over.
 type Pin struct {
+	Name                 string // the owner's own words for it, shown in reviews
 	StoreID, NVIndexName string
 	ApplianceTarget      string
 	BuildID              string // "" (null): any build
@@ -54,6 +57,7 @@ func (p *Pins) Encode() ([]byte, error) {
 func (p *Pins) fields(c *field.Codec) {
 	c.Version(1)
 	field.Objects(c, "executors", &p.Executors, 1, 16, func(c *field.Codec, x *Pin) {
+		c.Text("name", &x.Name, ownName)
 		c.Token("store_id", &x.StoreID)
 		c.Text("nv_index_name", &x.NVIndexName, field.NVName)
 		c.Hex64("appliance_target_digest", &x.ApplianceTarget)
@@ -61,6 +65,14 @@ func (p *Pins) fields(c *field.Codec) {
 		c.Object("attestation", x.Attestation.attestation)
 		c.Object("authorities", x.Authorities.fields)
 	})
+}
+
+// ownName is the rule of a name that a signer shows.
+func ownName(s string) string {
+	if s == "" || len(s) > 64 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "must be 1 to 64 printable ASCII characters"
+	}
+	return ""
 }
 
 func (p *Pins) check() error {

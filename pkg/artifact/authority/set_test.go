@@ -221,7 +221,7 @@ func TestK5AnAuthoritiesFileIsExact(t *testing.T) {
 
 func TestPinsReadBackAndHoldOneExecutor(t *testing.T) {
 	plan := at.Plan()
-	pin := authority.Pin{StoreID: at.StoreID, NVIndexName: at.NVIndexName, ApplianceTarget: plan.Executor.ApplianceTarget, Attestation: at.Executor(), Authorities: *at.Owners()}
+	pin := authority.Pin{Name: "edge", StoreID: at.StoreID, NVIndexName: at.NVIndexName, ApplianceTarget: plan.Executor.ApplianceTarget, Attestation: at.Executor(), Authorities: *at.Owners()}
 	pins := &authority.Pins{Executors: []authority.Pin{pin}}
 	b, err := pins.Encode()
 	if err != nil {

@@ -1,0 +1,226 @@
+package signer
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	at "pfsensemcp/pkg/artifact/artifacttest"
+	"pfsensemcp/pkg/artifact/authority"
+	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/signer/internal/vault"
+)
+
+// terminal is a pseudo-terminal with a person at its other end.
+type terminal struct {
+	t      testing.TB
+	master *os.File
+	slave  *os.File
+	mu     sync.Mutex
+	shown  bytes.Buffer
+	more   chan struct{}
+}
+
+func newTerminal(t testing.TB) *terminal {
+	t.Helper()
+	// Not through the runtime's poller: a read must end when the other side closes.
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skipf("no pseudo-terminals here: %v", err)
+	}
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{t: t, master: os.NewFile(uintptr(fd), "ptmx"), slave: slave, more: make(chan struct{}, 1)}
+	go x.collect()
+	t.Cleanup(func() { _ = slave.Close(); _ = x.master.Close() })
+	return x
+}
+
+func (x *terminal) collect() {
+	b := make([]byte, 4096)
+	for {
+		n, err := x.master.Read(b)
+		x.mu.Lock()
+		x.shown.Write(b[:n])
+		x.mu.Unlock()
+		select {
+		case x.more <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// text returns what stands on the screen so far.
+func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return strings.ReplaceAll(x.shown.String(), "\r\n", "\n")
+}
+
+// wait waits until the screen shows the text n times, or the run has ended.
+func (x *terminal) wait(text string, n int, ended <-chan struct{}) bool {
+	limit := time.After(20 * time.Second)
+	for {
+		if strings.Count(x.text(), text) >= n {
+			return true
+		}
+		select {
+		case <-x.more:
+		case <-ended:
+			return strings.Count(x.text(), text) >= n
+		case <-limit:
+			x.t.Fatalf("the screen never showed %q:\n%s", text, x.text())
+		}
+	}
+}
+
+// answer is what a person types when the screen shows a question.
+type answer struct{ question, types string }
+
+var sayYes = []answer{{"anything else to stop: ", "yes\n"}}
+
+// result is what became of a run.
+type result struct {
+	code        int
+	shown, errs string
+}
+
+// machine is one owner's machine.
+type machine struct {
+	t   testing.TB
+	dir string
+	now func() time.Time
+	n   int
+}
+
+// newMachine makes a machine with the pins of the examples and an owner's key in the
+// open form.
+func newMachine(t testing.TB, o authority.Owner, key ed25519.PrivateKey, clock string) *machine {
+	t.Helper()
+	m := &machine{t: t, dir: filepath.Join(t.TempDir(), "mcpsign"), now: func() time.Time { return at.At(clock) }}
+	if err := os.Mkdir(m.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.put("pins.json", pinsFile(t, pin()))
+	if key != nil {
+		m.put(string(o)+".key", key.Seed())
+	}
+	return m
+}
+
+// put writes a file into the signer's directory.
+func (m *machine) put(name string, b []byte) {
+	m.t.Helper()
+	if err := os.WriteFile(filepath.Join(m.dir, name), b, 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// file writes a file that was carried to the machine.
+func (m *machine) file(b []byte) string {
+	m.t.Helper()
+	m.n++
+	path := filepath.Join(filepath.Dir(m.dir), fmt.Sprintf("in%d.json", m.n))
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	return path
+}
+
+// out returns a name for a result.
+func (m *machine) out() string {
+	m.n++
+	return filepath.Join(filepath.Dir(m.dir), fmt.Sprintf("out%d.json", m.n))
+}
+
+// run runs a command at a terminal where a person answers as told, in order.
+func (m *machine) run(answers []answer, args ...string) result {
+	m.t.Helper()
+	x := newTerminal(m.t)
+	var errs bytes.Buffer
+	ended := make(chan struct{})
+	var code int
+	go func() {
+		defer close(ended)
+		code = Run(Env{In: x.slave, Out: x.slave, Err: &errs, Dir: m.dir, Version: "test", Now: m.now, cost: vault.Cost{Passes: 1, MemoryKiB: 8 << 10, Threads: 1}}, args)
+	}()
+	asked := map[string]int{}
+	for _, a := range answers {
+		asked[a.question]++
+		if !x.wait(a.question, asked[a.question], ended) {
+			break
+		}
+		if _, err := x.master.WriteString(a.types); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		m.t.Fatalf("the run does not end:\n%s", x.text())
+	}
+	// The run has written all it will: one more line marks the end of the stream.
+	if _, err := x.slave.WriteString("<end>\n"); err != nil {
+		m.t.Fatal(err)
+	}
+	x.wait("<end>", 1, nil)
+	return result{code, strings.TrimSuffix(x.text(), "<end>\n"), errs.String()}
+}
+
+// pin is the examples' executor as an owner pins it.
+func pin() authority.Pin {
+	return authority.Pin{
+		Name: "edge firewall", StoreID: at.StoreID, NVIndexName: at.NVIndexName, ApplianceTarget: at.Intent().Appliance,
+		Attestation: at.Executor(), Authorities: *at.Owners(),
+	}
+}
+
+func pinsFile(t testing.TB, pins ...authority.Pin) []byte {
+	t.Helper()
+	b, err := (&authority.Pins{Executors: pins}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// plan is the examples' plan with the digest of the pinned keys.
+func plan(t testing.TB) change.Plan {
+	t.Helper()
+	p, x := at.Plan(), pin()
+	set, err := x.AuthoritySet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Executor.AuthoritySet = set
+	return p
+}
+
+// logged returns the log of signatures.
+func (m *machine) logged() string {
+	b, err := os.ReadFile(filepath.Join(m.dir, "signed.log"))
+	if err != nil && !os.IsNotExist(err) {
+		m.t.Fatal(err)
+	}
+	return string(b)
+}
