@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer s.stop()
 	s.say("running in " + l.root)
 	if o.Demo {
-		if err := s.startAppliance(ctx); err != nil {
+		if err := s.startPretend(ctx); err != nil {
 			return err
 		}
 	}
@@ -81,55 +81,18 @@ type suite struct {
 	Options
 	layout layout
 
-	sayMu     sync.Mutex
-	appliance applianceSettings
-	running   []*process
-	keeping   sync.WaitGroup
-	cancel    context.CancelFunc
+	sayMu   sync.Mutex
+	pretend pretend
+	running []*process
+	keeping sync.WaitGroup
+	cancel  context.CancelFunc
 }
-
-// applianceSettings is what mcpd needs to reach the pretend appliance.
-type applianceSettings struct{ url, ca, key string }
 
 // say prints one line of progress.
 func (s *suite) say(line string) {
 	s.sayMu.Lock()
 	defer s.sayMu.Unlock()
 	fmt.Fprintln(s.Err, "mcpctl run: "+line)
-}
-
-// startAppliance starts the pretend appliance and waits until it listens.
-func (s *suite) startAppliance(ctx context.Context) error {
-	path, err := findProgram(s.BinDir, "fakepf")
-	if err != nil {
-		return err
-	}
-	key := filepath.Join(s.layout.root, "etc", "read-key")
-	rl := newReadyLine()
-	var stderr tail
-	p := &process{
-		name: "fakepf", path: path,
-		args: []string{"--listen", "127.0.0.1:0", "--cert-dir", filepath.Join(s.layout.root, "etc"), "--key-file", key},
-		env:  []string{},
-	}
-	if err := p.start(rl, &stderr); err != nil {
-		return err
-	}
-	s.running = append(s.running, p)
-	t := time.NewTimer(readyWithin)
-	defer t.Stop()
-	select {
-	case v := <-rl.line:
-		s.appliance = applianceSettings{url: v["url"], ca: v["ca"], key: key}
-		s.say("pretend appliance at " + v["url"])
-		return nil
-	case <-p.ended():
-		return notStarted(p, &stderr)
-	case <-t.C:
-		return errs.New(errs.Expired, "the pretend appliance did not come up").WithNext("try again on a less busy machine")
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // startDaemons starts the four daemons side by side and waits until all are
@@ -246,17 +209,13 @@ func (s *suite) settings(d daemonRow) string {
 	set("sandbox", "available")
 	set("socket_dir", s.layout.root)
 	b.WriteString("operators = [" + strconv.Quote(me) + "]\n")
-	if d.name != "mcpd" {
+	if d.name == "mcpd" {
+		b.WriteString("operators_may_use_mcp = true\n")
+	} else {
 		set("mcpd_user", me)
-		return b.String()
 	}
-	b.WriteString("operators_may_use_mcp = true\n")
 	if s.Demo {
-		set("api_url", s.appliance.url)
-		set("identity", "demo reader")
-		set("api_key_file", s.appliance.key)
-		set("tls_mode", "auto")
-		set("tls_ca_file", s.appliance.ca)
+		s.pretend.settings(d.name, set)
 	}
 	return b.String()
 }

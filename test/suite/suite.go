@@ -80,7 +80,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-o", dir+"/",
-		"./cmd/mcpd", "./cmd/guidanced", "./cmd/docfetchd", "./cmd/executord", "./cmd/mcpctl", "./test/fakepf/cmd/fakepf")
+		"./cmd/mcpd", "./cmd/guidanced", "./cmd/docfetchd", "./cmd/executord", "./cmd/mcpctl", "./test/fakepf/cmd/fakepf", "./test/fakedocs/cmd/fakedocs")
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -193,6 +193,9 @@ func (s *Suite) Start(name string) {
 	}
 	if name == "mcpd" {
 		o.Exe = s.mcpd
+	}
+	if name == "mcpd" {
+		o.Env = s.env
 	}
 	if Root() {
 		o.User = &syscall.Credential{Uid: uint32(r.uid), Gid: uint32(r.uid)}
