@@ -113,8 +113,8 @@ func TestBadArgumentsAreRefusedBeforeAnyRequest(t *testing.T) {
 		`{"where":["conns.user = al"]}`:    "identifying metadata",
 		`{"where":{}}`:                     "list of texts",
 		`{"where":["nmae = x"]}`:           "unknown field",
-		`{"include_identifying_metadata":"true"}`:                 "JSON value true or false",
-		`{"include_identifying_metadata":1}`:                      "JSON value true or false",
+		`{"include_identifying_metadata":"yes"}`:                  "must be true or false",
+		`{"include_identifying_metadata":1}`:                      "must be true or false",
 		`{"limt":5}`:                                              "unknown argument; allowed: limit, offset, fields, where, include_identifying_metadata",
 		`{"where":["name = ` + strings.Repeat("x", 70000) + `"]}`: "at most 65536 bytes",
 	} {

@@ -2,8 +2,9 @@
 // and the schema that says both.
 //
 // It owns the names and bounds; parser and schema are made from the same
-// constants. Only readtool imports it. It must never send anything, coerce the
-// disclosure flag, or quote a caller's text in an error.
+// constants. Only readtool imports it. It must never send anything, take more
+// than one meaning of a value, or quote a caller's text in an error. Hosts that
+// send every value as text are understood once, and the result says so.
 //
 // The attack it stops: an argument that is read in two ways, or a hidden field
 // named before anybody asked whether the caller may see it.
@@ -121,10 +122,14 @@ func Parse(t *catalog.Tool, s *row.Shape, raw []byte) (Args, error) {
 // and where may name.
 func (a *Args) take(t *catalog.Tool, s *row.Shape, values map[string]jsontext.Value) error {
 	if v, ok := values[Flag]; ok {
-		if v.Kind() != 't' && v.Kind() != 'f' {
-			return refuse(Flag+" must be the JSON value true or false, not text", "example: "+examples[Flag])
+		switch string(v) {
+		case "true", "false":
+		case `"true"`, `"false"`:
+			a.lenient(Flag, strings.Trim(string(v), `"`))
+		default:
+			return refuse(Flag+" must be true or false", "example: "+examples[Flag])
 		}
-		a.Flag = v.Kind() == 't'
+		a.Flag = strings.Trim(string(v), `"`) == "true"
 	}
 	var err error
 	if v, ok := values[argLimit]; ok {
@@ -143,7 +148,7 @@ func (a *Args) take(t *catalog.Tool, s *row.Shape, values map[string]jsontext.Va
 		}
 	}
 	if v, ok := values[argWhere]; ok {
-		entries, err := texts(argWhere, v)
+		entries, err := a.texts(argWhere, v)
 		if err != nil {
 			return err
 		}
@@ -161,7 +166,7 @@ func (a *Args) integer(name string, v jsontext.Value, low, high int) (int, error
 	if v.Kind() == '"' {
 		if u, err := jsontext.AppendUnquote(nil, v); err == nil && isWhole(string(u)) {
 			digits = string(u)
-			a.Notes = append(a.Notes, name+" was sent as text and read as a number")
+			a.lenient(name, "a number")
 		}
 	}
 	if !isWhole(digits) {
@@ -175,6 +180,11 @@ func (a *Args) integer(name string, v jsontext.Value, low, high int) (int, error
 		return 0, refuse(fmt.Sprintf("%s must be from %d to %d, got %d", name, low, high, n), example)
 	}
 	return n, nil
+}
+
+// lenient notes that a text was read as what it holds.
+func (a *Args) lenient(name, as string) {
+	a.Notes = append(a.Notes, name+" was sent as text and read as "+as)
 }
 
 // isWhole says whether s is an optional minus and decimal digits without
@@ -191,7 +201,7 @@ func isWhole(s string) bool {
 
 // fields reads the names to keep.
 func (a *Args) fields(s *row.Shape, v jsontext.Value) error {
-	names, err := texts(argFields, v)
+	names, err := a.texts(argFields, v)
 	if err != nil {
 		return err
 	}
@@ -215,9 +225,16 @@ func (a *Args) fields(s *row.Shape, v jsontext.Value) error {
 	return nil
 }
 
-// texts reads a list of texts.
-func texts(name string, v jsontext.Value) ([]string, error) {
+// texts reads a list of texts. A text that holds one is taken once, and noted.
+func (a *Args) texts(name string, v jsontext.Value) ([]string, error) {
 	wrong := refuse(name+" must be a list of texts", "example: "+examples[name])
+	if v.Kind() == '"' {
+		u, err := jsontext.AppendUnquote(nil, v)
+		if held := jsontext.Value(u); err == nil && held.IsValid() && held.Kind() == '[' {
+			v = held
+			a.lenient(name, "a list")
+		}
+	}
 	if v.Kind() != '[' {
 		return nil, wrong
 	}

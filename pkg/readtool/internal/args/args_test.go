@@ -23,13 +23,22 @@ func sample(t testing.TB) (*catalog.Tool, *row.Shape) {
 	return tool, s
 }
 
-func TestLenienceIsOnceNotedAndNeverForTheFlag(t *testing.T) {
+func TestATextIsReadOnceAsWhatItHoldsAndTheResultSaysSo(t *testing.T) {
 	tool, s := sample(t)
-	a, err := Parse(tool, s, []byte(`{"limit":"7","offset":"0"}`))
-	if err != nil || a.Limit != 7 || len(a.Notes) != 2 {
+	a, err := Parse(tool, s, []byte(`{"limit":"7","offset":"0","include_identifying_metadata":"true","fields":"[\"mac\"]","where":"[\"name = x\",\"mac = y\"]"}`))
+	if err != nil || a.Limit != 7 || !a.Flag || a.Pick == nil || a.Filter == nil || len(a.Notes) != 5 {
 		t.Fatalf("%+v %v", a, err)
 	}
-	for _, raw := range []string{`{"limit":"07"}`, `{"limit":"\"7\""}`, `{"limit":["7"]}`, `{"include_identifying_metadata":"true"}`, `{"include_identifying_metadata":null}`} {
+	if a, err = Parse(tool, s, []byte(`{"include_identifying_metadata":"false"}`)); err != nil || a.Flag || len(a.Notes) != 1 {
+		t.Fatalf("%+v %v", a, err)
+	}
+	for _, raw := range []string{
+		`{"limit":"07"}`, `{"limit":"\"7\""}`, `{"limit":["7"]}`,
+		`{"include_identifying_metadata":"True"}`, `{"include_identifying_metadata":"1"}`, `{"include_identifying_metadata":1}`,
+		`{"include_identifying_metadata":"\u0074rue"}`, `{"include_identifying_metadata":"\"true\""}`, `{"include_identifying_metadata":null}`,
+		`{"fields":"name"}`, `{"fields":"\"[]\""}`, `{"fields":"[\"name\"]x"}`, `{"fields":"[1]"}`, `{"fields":["[\"name\"]"]}`,
+		`{"fields":"[\"mac\"]"}`, `{"where":"name = x"}`, `{"where":"[\"mac = x\"]"}`,
+	} {
 		if _, err := Parse(tool, s, []byte(raw)); err == nil {
 			t.Errorf("%s is taken", raw)
 		}
@@ -63,7 +72,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if a.Limit < 1 || a.Limit > 100 || a.Offset < 0 || a.Offset > maxOffset || len(a.Notes) > 2 {
+		if a.Limit < 1 || a.Limit > 100 || a.Offset < 0 || a.Offset > maxOffset || len(a.Notes) > 5 {
 			t.Fatalf("%+v", a)
 		}
 		if a.Flag && !strings.Contains(raw, "true") {
