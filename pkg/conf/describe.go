@@ -117,8 +117,12 @@ func (f *field) sample() string {
 		return "[" + strings.Join(parts, ", ") + "]"
 	case t.Kind() == reflect.String || isDuration(t):
 		return fmt.Sprintf("%q", f.def)
-	case f.def == "":
+	case f.def == "" && t.Kind() == reflect.Bool:
+		return "false"
+	case f.def == "" && t.Kind() == reflect.Pointer:
 		return "…"
+	case f.def == "":
+		return "0"
 	case f.def == "on":
 		return "true"
 	case f.def == "off":

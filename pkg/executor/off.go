@@ -26,7 +26,7 @@ func (o Off) Admin() executorpb.AdminServer { return offAdmin{off: o} }
 // isOff is the answer of every call that needs a write configuration.
 func isOff() error {
 	return errs.New(errs.Unavailable, "write is off: executord has no write configuration").WithClass("write_off").
-		WithNext("reading needs nothing more; to ask for changes, set up the write path in executord.toml (mcpctl doctor write)")
+		WithNext("reading needs nothing more; to ask for changes, set up the write path in executord.toml")
 }
 
 type offFront struct{ executorpb.UnsafeFrontServer }

@@ -178,7 +178,7 @@ func deadlineOr(err, cause error) error {
 	switch {
 	case errors.Is(cause, errDeadline):
 		return errs.Wrap(err, errs.Expired, "the answer was not complete within 45 s, and the call was ended").WithClass("timeout").
-			WithNext("ask for less: a smaller limit, or another tool; pfsense_mcp_info and mcpctl doctor show what is slow")
+			WithNext("ask for less: a smaller limit, or another tool; pfsense_mcp_info and mcpctl status show whether a daemon is missing")
 	case cause != nil:
 		return errs.Wrap(err, errs.Expired, "the call was cancelled").WithClass("cancelled")
 	}

@@ -78,6 +78,7 @@ type Server struct {
 	sessionSeq atomic.Uint64
 	auditSeq   atomic.Uint64
 	counts     counters
+	quiet      logging.Quiet // refused sessions
 
 	mu   sync.Mutex
 	live map[*session.Conn]struct{}
@@ -176,8 +177,11 @@ func (s *Server) session(ctx context.Context, nc net.Conn) {
 	}
 	if err != nil {
 		s.counts.refused.Inc()
-		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "session refused",
-			slog.Uint64(logging.KeyCallerUID, uint64(peer.UID)), logging.Err(err))
+		if dropped, say := s.quiet.Next(time.Now()); say {
+			s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "session refused",
+				slog.Uint64(logging.KeyCallerUID, uint64(peer.UID)), logging.Err(err),
+				slog.Int(logging.KeyCount, 1+dropped)) // this one and those that no line told of
+		}
 		session.Refuse(nc, errs.Public(err))
 		return
 	}

@@ -172,7 +172,7 @@ func (c *client) unreachable(err error) error {
 	switch c.dialer.why() {
 	case mayNot:
 		return errs.Wrap(err, errs.Denied, "this user may not use the socket of "+c.daemon).WithClass("service").
-			WithNext("the group of the socket's directory says who may: mcpctl doctor suite")
+			WithNext("the group of the socket's directory says who may")
 	case closedUnread:
 		return errs.Wrap(err, errs.Unavailable, c.daemon+" closed the connection without a word").WithClass("service").
 			WithNext("this user may not be admitted: see operators and mcpd_user in its settings, and its log")

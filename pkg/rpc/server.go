@@ -57,7 +57,7 @@ type Server struct {
 	grpc    *grpc.Server
 	admit   *admit.Admission
 	meter   *meter
-	refused admit.Quiet
+	refused logging.Quiet
 }
 
 // row is a Method at work.

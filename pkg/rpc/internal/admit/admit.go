@@ -32,7 +32,7 @@ type Known interface{ KnownPeer() sock.Peer }
 // Admission decides about a connection before a byte of it is read.
 type Admission struct {
 	log   *slog.Logger
-	quiet Quiet
+	quiet logging.Quiet
 
 	mu   sync.Mutex
 	open map[uint32]int // connections by uid, for every uid that may connect
@@ -165,25 +165,3 @@ func (s serverCreds) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo
 }
 
 func (s serverCreds) Clone() credentials.TransportCredentials { return Creds() }
-
-// Quiet lets one line a second pass: whoever can reach the socket could
-// otherwise fill the log by connecting.
-type Quiet struct {
-	mu      sync.Mutex
-	after   time.Time
-	dropped int
-}
-
-// Next says whether a line may be written now, and how many were not since the
-// last one.
-func (q *Quiet) Next(now time.Time) (dropped int, say bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if now.Before(q.after) {
-		q.dropped++
-		return 0, false
-	}
-	dropped, q.dropped = q.dropped, 0
-	q.after = now.Add(time.Second)
-	return dropped, true
-}

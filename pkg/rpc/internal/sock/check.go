@@ -57,7 +57,7 @@ func Check(l net.Listener, want Owner) error {
 	}
 	if err := errors.Join(faults...); err != nil {
 		return errs.Newf(errs.Denied, "the socket %s is not where it is safe: %v", path, err).
-			WithNext("the units and the tmpfiles.d file of the package set owners and modes; mcpctl doctor suite")
+			WithNext("the units and the tmpfiles.d file of the package set owners and modes")
 	}
 	return nil
 }
