@@ -168,6 +168,7 @@ func (l *File) Write(line []byte) error {
 	if l.f == nil {
 		return os.ErrClosed
 	}
+	l.follow()
 	if l.size > 0 && l.size+int64(len(line)) > l.max && l.size+int64(len(line)) > l.retry {
 		l.rotate()
 	}
@@ -185,6 +186,27 @@ func (l *File) Write(line []byte) error {
 		l.torn = true
 	}
 	return err
+}
+
+// follow opens the file anew when its name leads elsewhere: somebody removed or
+// moved it, and lines written into a file without a name reach nobody. While that
+// fails the old one stays in use. The look costs a microsecond a line.
+func (l *File) follow() {
+	there, err := l.root.Lstat(l.name)
+	if err == nil {
+		if open, err := l.f.Stat(); err != nil || os.SameFile(there, open) {
+			return
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	f, err := l.open(0)
+	if err != nil {
+		return
+	}
+	_ = l.f.Close() // every line in it was written
+	l.f = f
+	l.measure()
 }
 
 // rotate moves the file to .1, .1 to .2 and so on, and opens a new one. The old

@@ -309,3 +309,38 @@ func TestAPlaceThatOthersCanTouchIsRefused(t *testing.T) {
 		t.Error("a log file was opened twice")
 	}
 }
+
+func TestARemovedOrMovedFileIsMadeAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log", "d.log")
+	l := openLog(t, path, 3)
+	event(t, l, 0)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	event(t, l, 1)
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	event(t, l, 2)
+	for file, i := range map[string]int{path + ".moved": 1, path: 2} {
+		b, err := os.ReadFile(file)
+		if err != nil || !strings.HasSuffix(string(b), fmt.Sprintf("event %d\n", i)) || strings.Count(string(b), "\n") != 1 {
+			t.Errorf("%s holds %q, %v", filepath.Base(file), b, err)
+		}
+	}
+	// What is not ours to write in is not taken, and the line is kept.
+	if err := os.Rename(path, path+".kept"); err != nil {
+		t.Fatal(err)
+	}
+	trap := filepath.Join(t.TempDir(), "trap")
+	if err := errors.Join(os.WriteFile(trap, nil, 0o600), os.Symlink(trap, path)); err != nil {
+		t.Fatal(err)
+	}
+	event(t, l, 3)
+	if b, _ := os.ReadFile(trap); len(b) > 0 {
+		t.Error("a line went through a link")
+	}
+	if b, _ := os.ReadFile(path + ".kept"); strings.Count(string(b), "\n") != 2 {
+		t.Errorf("the line is lost: %q", b)
+	}
+}
