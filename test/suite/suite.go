@@ -55,6 +55,7 @@ type Options struct {
 	URL       string   // instead of the pretend appliance's
 	CA        []byte   // PEM of who signed the certificate of URL's server; nil: tls_mode is for Settings to say
 	Settings  string   // lines for mcpd.toml
+	Env       []string // added to mcpd's environment
 	Fixtures  bool     // mcpd of the test build, with what the conformance suite calls by name
 	Only      []string // of Daemons; nil: all
 }
@@ -65,7 +66,8 @@ type Suite struct {
 	Dir       string
 	Bin       string
 	Appliance *fakepf.Server
-	mcpd      string // the program that serves
+	mcpd      string   // the program that serves
+	env       []string // of mcpd
 	procs     map[string]*daemontest.Proc
 }
 
@@ -122,7 +124,7 @@ func New(t *testing.T, o Options) *Suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Suite{t: t, Dir: daemontest.Dir(t), Bin: bin, mcpd: filepath.Join(bin, "mcpd"), procs: map[string]*daemontest.Proc{}}
+	s := &Suite{t: t, Dir: daemontest.Dir(t), Bin: bin, mcpd: filepath.Join(bin, "mcpd"), procs: map[string]*daemontest.Proc{}, env: o.Env}
 	if o.Fixtures {
 		dir, err := buildFixtures()
 		if err != nil {
