@@ -50,6 +50,7 @@ func commands() []command {
 		{"run", "[--demo] [--dir DIR]", "start the four daemons here, without systemd", "mcpctl run --demo", runSuite},
 		{"status", "[--json] [--dir DIR]", "show each daemon: reachable, version, sandbox", "mcpctl status", status},
 		{"privileges", "--profile P", "print the appliance privileges to grant, one a line", "mcpctl privileges --profile auditor", privileges},
+		{"client-config", "CLIENT [--ssh HOST]", "print an MCP client's settings", "mcpctl client-config cursor --ssh fw-host", clientConfig},
 		{"reset", "[--dir DIR]", "close the breakers after the cause is mended", "mcpctl reset", reset},
 		{"version", "", "print the version", "mcpctl version", version},
 	}
