@@ -119,18 +119,19 @@ func (s *server) build(p *daemon.Process) (daemon.Running, error) {
 	if err != nil {
 		return daemon.Running{}, err
 	}
+	doc := mcpserver.NewSchema(s.client)
 	front, err := mcpserver.New(mcpserver.Config{
 		Version: daemon.Version(), Profile: s.settings.Profile, Allow: s.settings.allow,
 		Toolsets: s.settings.Toolsets, Identity: s.settings.Identity,
 		Reader: reader, OutputSchemas: s.settings.OutputSchemas == "on",
-		Extras: mcpserver.GuidanceTools(suite, mcpserver.NewApplianceIdentity(s.client).Get), Suite: suite,
+		Extras: mcpserver.GuidanceTools(suite, doc, mcpserver.NewApplianceIdentity(s.client).Get), Suite: suite,
 		Operators: p.Callers[rpc.Operators], OperatorsMayUseMCP: s.settings.OperatorsMayUseMCP,
 		Log: p.Log, Metrics: p.Metrics,
 	})
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	admin := mcpserver.NewAdmin(suite, s.client, s.key)
+	admin := mcpserver.NewAdmin(suite, s.client, s.key, doc)
 	return daemon.Running{
 		GRPC: map[string]daemon.Service{"mcpd-admin": {Methods: mcpserver.AdminMethods(), Register: admin.Register}},
 		Tasks: []daemon.Task{{Name: "mcp", Run: func(ctx context.Context) error {

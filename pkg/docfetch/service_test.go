@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/docfetch/internal/site"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/openapi/contract"
@@ -178,5 +180,11 @@ func TestNothingOutsideCanSayWhereTheSiteIs(t *testing.T) {
 		if f.IsExported() {
 			t.Errorf("Place has %s", f.Name)
 		}
+	}
+}
+
+func TestTheTopicsAreThoseOfTheCatalog(t *testing.T) {
+	if got := slices.Sorted(slices.Values(site.Topics())); !slices.Equal(got, catalog.Topics()) {
+		t.Errorf("docfetchd has %v, the catalog %v", got, catalog.Topics())
 	}
 }

@@ -65,7 +65,7 @@ func benchConfig(b *testing.B) Config {
 	b.Cleanup(suite.Close)
 	return Config{
 		Version: "v0", Profile: "auditor", OutputSchemas: true, Suite: suite,
-		Extras: append(GuidanceTools(suite, nil), Extra{
+		Extras: append(GuidanceTools(suite, nil, nil), Extra{
 			Name: "probe", Desc: "d", Input: []byte(`{"type":"object"}`),
 			Answer: func(context.Context, pfrest.Caller, []byte, func(int)) (Answer, error) {
 				return Answer{JSON: []byte(`{"object":{"version":"2.8.1-RELEASE"},"notes":[]}`)}, nil

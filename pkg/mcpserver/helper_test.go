@@ -103,7 +103,7 @@ func config(t *testing.T, a *appliance) (Config, *buffer) {
 	}
 	return Config{
 		Version: "v9", Profile: "auditor", Identity: "reader", Reader: reader, OutputSchemas: true,
-		Extras: GuidanceTools(suite, nil), Suite: suite, Log: logger,
+		Extras: GuidanceTools(suite, nil, nil), Suite: suite, Log: logger,
 	}, log
 }
 

@@ -195,7 +195,7 @@ func TestOfficialGuidanceEndToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cfg.Suite.Close()
-	cfg.Extras = GuidanceTools(cfg.Suite, NewApplianceIdentity(b).Get)
+	cfg.Extras = GuidanceTools(cfg.Suite, nil, NewApplianceIdentity(b).Get)
 	c := start(t, cfg).client(t, "")
 
 	for _, args := range []map[string]any{{"capability": "FIREWALL_NAT_READ"}, {"tool_name": "pfsense_get_firewall_nat_port_forwards"}} {
@@ -242,13 +242,13 @@ func TestOfficialGuidanceEndToEnd(t *testing.T) {
 	}
 
 	// The appliance is down: guidance goes on without it.
-	cfg.Extras = GuidanceTools(cfg.Suite, NewApplianceIdentity(&box{err: errors.New("down")}).Get)
+	cfg.Extras = GuidanceTools(cfg.Suite, nil, NewApplianceIdentity(&box{err: errors.New("down")}).Get)
 	c = start(t, cfg).client(t, "")
 	res := ask(t, c, catalog.GuidanceTool, map[string]any{"capability": "ALIAS_READ"})
 	if res.IsError || !strings.Contains(res.Text(), `"identity":{"edition":"unknown","version":null,"source":"pfsense_get_system_version, field base","resolved_at":null}`) {
 		t.Errorf("%s", res.Text())
 	}
-	schema := string(GuidanceTools(cfg.Suite, nil)[0].Output)
+	schema := string(GuidanceTools(cfg.Suite, nil, nil)[0].Output)
 	contains(t, schema, `"disclaimer":{"type":"string","const":"`+guidance.Disclaimer+`"}`)
 	res = ask(t, c, catalog.GuidanceTool, map[string]any{"tool_name": "pfsense_get_firewal_rules"})
 	if !res.IsError {

@@ -183,7 +183,7 @@ func TestGuidanceIsShownAsTheServiceGaveIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cfg.Suite.Close()
-	cfg.Extras = GuidanceTools(cfg.Suite, nil)
+	cfg.Extras = GuidanceTools(cfg.Suite, nil, nil)
 	c := start(t, cfg).client(t, "")
 	res := ask(t, c, catalog.GuidanceTool, map[string]any{"capability": "FIREWALL_READ"})
 	want := `{"requested_capability":"FIREWALL_READ","overall_state":"stale","identity":{"edition":"","version":null,"source":"","resolved_at":null},` +
@@ -194,8 +194,8 @@ func TestGuidanceIsShownAsTheServiceGaveIt(t *testing.T) {
 	}
 	res = ask(t, c, catalog.GuidanceTool, map[string]any{"tool_name": "x"})
 	contains(t, res.Text(), "no such capability", "nearest: FIREWALL_READ")
-	res = ask(t, c, catalog.APIGuidanceTool, map[string]any{"query_mode": "tool", "tool_name": "x"})
-	contains(t, string(res.Structured), `{"query_mode":"tool","provenance":"PROJECT_AUTHORED","record":{"tool_name":"x","result_kind":"configuration"`)
+	res = ask(t, c, catalog.APIGuidanceTool, map[string]any{"query_mode": "tool", "tool_name": "pfsense_get_firewall_rules"})
+	contains(t, string(res.Structured), `{"query_mode":"tool","guidance":{"query":{`, `"provenance":"PROJECT_AUTHORED","source":"pfsense-mcp","subject":"tool pfsense_get_firewall_rules"`, `"result kind: configuration"`)
 }
 
 func TestAGuidanceToolNamesTheServiceThatIsDown(t *testing.T) {
@@ -211,10 +211,7 @@ func TestAGuidanceToolNamesTheServiceThatIsDown(t *testing.T) {
 		{catalog.GuidanceTool, map[string]any{"capability": "A", "tool_name": "b"}, []string{"exactly one"}},
 		{catalog.GuidanceTool, map[string]any{"version": "A"}, []string{"example"}},
 		{catalog.GuidanceTool, map[string]any{"capability": strings.Repeat("A", 65)}, []string{"64 characters"}},
-		{catalog.APIGuidanceTool, map[string]any{"query_mode": "tool", "tool_name": "pfsense_get_firewall_rules"}, []string{"guidanced"}},
-		{catalog.APIGuidanceTool, map[string]any{"query_mode": "endpoint", "endpoint_path": "/api/v2/firewall/rules", "http_method": "GET"}, []string{"docfetchd"}},
-		{catalog.APIGuidanceTool, map[string]any{"query_mode": "model", "model_name": "FirewallRule", "offset": 25}, []string{"docfetchd"}},
-		{catalog.APIGuidanceTool, map[string]any{"query_mode": "topic", "topic": "X"}, []string{"docfetchd"}},
+		{catalog.APIGuidanceTool, map[string]any{"query_mode": "topic", "topic": "ENDPOINT_TYPES"}, []string{"docfetchd", "systemctl start"}},
 		{catalog.APIGuidanceTool, map[string]any{"query_mode": "topic", "tool_name": "x", "topic": "X"}, []string{"does not take tool_name"}},
 		{catalog.APIGuidanceTool, map[string]any{"query_mode": "model"}, []string{"needs model_name", "example"}},
 		{catalog.APIGuidanceTool, map[string]any{"query_mode": "model", "model_name": "x", "offset": 10001}, []string{"offset"}},
@@ -223,6 +220,21 @@ func TestAGuidanceToolNamesTheServiceThatIsDown(t *testing.T) {
 	} {
 		res := ask(t, c, tt.tool, tt.args)
 		if !res.IsError {
+			t.Errorf("%v: %s", tt.args, res.Text())
+		}
+		contains(t, res.Text(), tt.subs...)
+	}
+	// With more than one source a service that is down is a note of the answer.
+	for _, tt := range []struct {
+		args map[string]any
+		subs []string
+	}{
+		{map[string]any{"query_mode": "tool", "tool_name": "pfsense_get_firewall_rules"}, []string{"guidanced is not reachable", "docfetchd is not reachable", "systemctl start pfsense-docfetchd"}},
+		{map[string]any{"query_mode": "endpoint", "endpoint_path": "/api/v2/firewall/rules", "endpoint_method": "GET"}, []string{"docfetchd is not reachable", "systemctl start"}},
+		{map[string]any{"query_mode": "model", "model_name": "FirewallRule", "offset": 25}, []string{"docfetchd is not reachable"}},
+	} {
+		res := ask(t, c, catalog.APIGuidanceTool, tt.args)
+		if res.IsError {
 			t.Errorf("%v: %s", tt.args, res.Text())
 		}
 		contains(t, res.Text(), tt.subs...)

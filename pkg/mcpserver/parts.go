@@ -5,6 +5,7 @@ import (
 
 	"pfsensemcp/pkg/mcpserver/internal/admin"
 	"pfsensemcp/pkg/mcpserver/internal/guide"
+	"pfsensemcp/pkg/mcpserver/internal/schema"
 	"pfsensemcp/pkg/mcpserver/internal/suite"
 	"pfsensemcp/pkg/mcpserver/internal/tool"
 	"pfsensemcp/pkg/pfrest"
@@ -29,6 +30,8 @@ type (
 	Admin = admin.Admin
 	// Key is the READ key in its file.
 	Key = admin.Key
+	// Schema is the appliance's own OpenAPI document, indexed.
+	Schema = schema.Cache
 	// Appliance is the part of the client that operators' questions need.
 	Appliance = admin.Appliance
 )
@@ -50,14 +53,20 @@ func NewKey(read func() (secretfile.Secret, error), redact func([]byte)) (*Key, 
 	return admin.NewKey(read, redact)
 }
 
-// NewAdmin returns the operators' service.
-func NewAdmin(s *Suite, a Appliance, k *Key) *Admin { return admin.New(s, a, k) }
+// NewSchema returns the appliance's own document; nothing is read before the first
+// question about it.
+func NewSchema(a schema.Appliance) *Schema { return schema.New(a) }
+
+// NewAdmin returns the operators' service. doc is the appliance's own document;
+// nil means that no contract of it is handed out.
+func NewAdmin(s *Suite, a Appliance, k *Key, doc *Schema) *Admin { return admin.New(s, a, k, doc) }
 
 // AdminMethods is the method table of admin.v1.
 func AdminMethods() []rpc.Method { return admin.Methods() }
 
-// GuidanceTools returns the two guidance tools. identity says what is known of
+// GuidanceTools returns the two guidance tools. doc is the appliance's own document,
+// or nil. identity says what is known of
 // the appliance and is never taken from a caller; nil means that nothing is.
-func GuidanceTools(s *Suite, identity func(context.Context, pfrest.Caller) *guidancepb.Identity) []Extra {
-	return []Extra{guide.Official(s, identity), guide.API(s)}
+func GuidanceTools(s *Suite, doc *Schema, identity func(context.Context, pfrest.Caller) *guidancepb.Identity) []Extra {
+	return []Extra{guide.Official(s, identity), guide.API(s, doc)}
 }

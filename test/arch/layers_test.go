@@ -33,7 +33,7 @@ var levels = map[string]int{
 	"pkg/daemon":                 30, "pkg/readtool": 30, "pkg/guidance": 30, "pkg/docfetch": 30, "pkg/apidocs": 30,
 
 	// L3.
-	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35,
+	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35, "pkg/mcpserver/internal/schema": 35,
 	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36, "pkg/mcpserver/internal/extras": 36,
 	"pkg/shim/internal/place": 38, "pkg/shim/internal/process": 38,
 	"pkg/executor/internal/store": 34, "pkg/executor/internal/anchor": 34,

@@ -17,11 +17,11 @@ import (
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/mcpserver/internal/schema"
 	"pfsensemcp/pkg/mcpserver/internal/suite"
 	"pfsensemcp/pkg/pfrest"
 	"pfsensemcp/pkg/rpc"
 	"pfsensemcp/proto/admin/v1"
-	"pfsensemcp/proto/docs/v1"
 )
 
 // Appliance is the part of *pfrest.Client that operators' questions need.
@@ -40,7 +40,7 @@ func Methods() []rpc.Method {
 		row("Suite", 0, 2*time.Second),
 		row("Metrics", 0, 2*time.Second),
 		row("Probe", 256, 60*time.Second), // a queue of probes, and one slow answer
-		row("ApplianceContract", 0, 60*time.Second),
+		{Full: adminpb.Mcpd_ApplianceContract_FullMethodName, Callers: rpc.Operators, MaxDuration: 90 * time.Second, Once: true},
 		row("ResetBreakers", 0, 2*time.Second),
 		row("Reload", 0, 10*time.Second),
 		row("KeyChallenge", 64, 2*time.Second),
@@ -58,6 +58,7 @@ type Admin struct {
 	suite     *suite.Suite
 	appliance Appliance
 	key       *Key
+	doc       *schema.Cache
 
 	mu    sync.Mutex // held by a probe: one at a time
 	last  time.Time
@@ -65,8 +66,8 @@ type Admin struct {
 }
 
 // New returns the service.
-func New(s *suite.Suite, a Appliance, k *Key) *Admin {
-	return &Admin{suite: s, appliance: a, key: k}
+func New(s *suite.Suite, a Appliance, k *Key, doc *schema.Cache) *Admin {
+	return &Admin{suite: s, appliance: a, key: k, doc: doc}
 }
 
 // Register adds the service to a server.
@@ -141,12 +142,6 @@ func verdict(err error) (adminpb.ProbeResponse_Verdict, string) {
 	default:
 		return adminpb.ProbeResponse_VERDICT_UNKNOWN, e.Class
 	}
-}
-
-// ApplianceContract implements admin.v1. Nothing in this build makes contracts.
-func (a *Admin) ApplianceContract(*adminpb.ApplianceContractRequest, grpc.ServerStreamingServer[docspb.ContractChunk]) error {
-	return errs.New(errs.Unavailable, "this version of mcpd hands out no contract of the appliance").WithClass("unsupported_operation").
-		WithNext("give mcpctl schema-diff a file instead: file:PATH")
 }
 
 // ResetBreakers implements admin.v1.

@@ -2,6 +2,7 @@ package guide
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,10 @@ func (silent) ToolGuidance(ctx context.Context, _ *guidancepb.ToolGuidanceReques
 	return wait[guidancepb.ToolGuidanceResponse](ctx)
 }
 
+func (silent) Endpoint(ctx context.Context, _ *docspb.EndpointRequest, _ ...grpc.CallOption) (*docspb.EndpointResponse, error) {
+	return wait[docspb.EndpointResponse](ctx)
+}
+
 func (silent) Topic(ctx context.Context, _ *docspb.TopicRequest, _ ...grpc.CallOption) (*docspb.TopicResponse, error) {
 	return wait[docspb.TopicResponse](ctx)
 }
@@ -52,11 +57,7 @@ func TestADaemonThatSaysNothingIsNamedBeforeTheCallsOwnDeadline(t *testing.T) {
 			_, err := official(ctx, pfrest.Caller{}, args, nil)
 			return err
 		}, 3 * time.Second},
-		{"tool", `{"query_mode":"tool","tool_name":"x"}`, func(ctx context.Context, args []byte) error {
-			_, err := api(ctx, pfrest.Caller{}, args, nil)
-			return err
-		}, 3 * time.Second},
-		{"topic", `{"query_mode":"topic","topic":"x"}`, func(ctx context.Context, args []byte) error {
+		{"topic", `{"query_mode":"topic","topic":"ENDPOINT_TYPES"}`, func(ctx context.Context, args []byte) error {
 			_, err := api(ctx, pfrest.Caller{}, args, nil)
 			return err
 		}, 40 * time.Second},
@@ -71,4 +72,21 @@ func TestADaemonThatSaysNothingIsNamedBeforeTheCallsOwnDeadline(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A mode with more than one source answers from the others, and says which daemons
+// said nothing.
+func TestSilentDaemonsAreNotesOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+		defer cancel()
+		began := time.Now()
+		a, err := apiTool{guidance: silent{}, docs: silent{}}.answer(ctx, pfrest.Caller{}, []byte(`{"query_mode":"tool","tool_name":"pfsense_get_firewall_rules"}`), nil)
+		if err != nil || time.Since(began) != docfetchdWithin {
+			t.Fatalf("%v after %v", err, time.Since(began))
+		}
+		if n := strings.Count(string(a.JSON), "the daemon did not answer in time"); n != 2 {
+			t.Errorf("%d daemons are named in %s", n, a.JSON)
+		}
+	})
 }
