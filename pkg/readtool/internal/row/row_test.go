@@ -3,6 +3,7 @@ package row
 import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -139,6 +140,34 @@ func TestARowIsDecodedByItsModelAlone(t *testing.T) {
 				t.Fatal(d)
 			}
 		})
+	}
+}
+
+// The decoder expects the model's order and must not depend on it: not for names
+// in another one, twice, left out on purpose, derived, or written with escapes.
+func TestTheOrderOfMembersChangesNothing(t *testing.T) {
+	members := []string{
+		`"id":7`, `"if":"wan"`, `"kind":"host"`, `"big":9007199254740993`, `"load":0.5`, `"on":true`, `"psk":"x"`,
+		`"src":"from upstream"`, `"tags":["a"]`, `"cipher":"x\n"`, `"\u0061ge":3`, `"unknown":{}`,
+		`"best":{"nets":["n"],"id":1,"bytes":2}`,
+	}
+	d := NewDecoder(compile(t), true)
+	row := func() string { return decoded(t, d, "{"+strings.Join(members, ",")+"}") }
+	want := row()
+	if want == "unusable" || !strings.Contains(want, `"age":3`) || strings.Contains(want, "psk") || strings.Contains(want, "from upstream") {
+		t.Fatal(want)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		r.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		if got := row(); got != want {
+			t.Fatalf("%s\ngives %s\nnot   %s", members, got, want)
+		}
+	}
+	for _, twice := range []string{`{"id":1,"kind":"host","kind":"host"}`, `{"id":1,"kind":"host","on":true,"kind":"host"}`} {
+		if got := decoded(t, d, twice); !strings.Contains(got, `"kind":null`) {
+			t.Errorf("%s gives %s", twice, got)
+		}
 	}
 }
 

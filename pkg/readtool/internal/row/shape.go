@@ -30,6 +30,7 @@ type field struct {
 	label string // the opening of the member in an answer: `"name":`
 	sub   *Shape // of Kind Object
 	comp  int    // position of the companion in the same shape, or -1
+	sent  bool   // Shape.index leads from Up to this field
 }
 
 func (f *field) gated() bool { return f.Gate != catalog.Shown }
@@ -84,6 +85,10 @@ func (s *Shape) compile(root *Shape, m *catalog.Model, prefix string, depth int)
 	}
 	for i := range s.shown {
 		s.companion(&s.fields[i])
+	}
+	for i := range s.fields {
+		at, known := s.index[s.fields[i].Up]
+		s.fields[i].sent = known && at == i
 	}
 	return nil
 }
