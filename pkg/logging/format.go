@@ -187,8 +187,8 @@ func (w *writer) list(list []string) {
 // clean takes secrets out of a text and then bounds it. In this order: the first
 // half of a key would not be found any more.
 func (w *writer) clean(s string) string {
-	if b := []byte(s); w.c.red.forms.Load() != nil {
-		s = string(w.c.red.scrub(b))
+	if w.c.red.canHold(len(s)) {
+		s = string(w.c.red.scrub([]byte(s)))
 	}
 	if len(s) <= maxValue {
 		return s

@@ -58,16 +58,23 @@ func prefixed(group string, as []slog.Attr) []slog.Attr {
 	}
 	out := make([]slog.Attr, len(as))
 	for i, a := range as {
-		// A group without a name joins the one around it.
-		out[i] = slog.Attr{Key: strings.TrimSuffix(group+a.Key, "."), Value: a.Value}
+		out[i] = inGroup(group, a)
 	}
 	return out
 }
 
+func inGroup(group string, a slog.Attr) slog.Attr {
+	if group != "" {
+		// A group without a name joins the one around it.
+		a.Key = strings.TrimSuffix(group+a.Key, ".")
+	}
+	return a
+}
+
 func (h *handler) Handle(_ context.Context, r slog.Record) error {
-	as := slices.Clip(h.attrs)
+	as := append(make([]slog.Attr, 0, len(h.attrs)+r.NumAttrs()), h.attrs...)
 	r.Attrs(func(a slog.Attr) bool {
-		as = append(as, prefixed(h.group, []slog.Attr{a})...)
+		as = append(as, inGroup(h.group, a))
 		return true
 	})
 	return h.c.log(r, as)

@@ -54,6 +54,13 @@ func (r *redactor) add(secret []byte) {
 	r.forms.Store(&all)
 }
 
+// canHold says whether a text of n bytes is long enough for any form: most keys
+// and values of a line are not, and need not be searched.
+func (r *redactor) canHold(n int) bool {
+	p := r.forms.Load()
+	return p != nil && slices.ContainsFunc(*p, func(f form) bool { return len(f.text) <= n })
+}
+
 // formsOf lists the forms of a secret.
 func formsOf(secret []byte) []form {
 	plain := string(secret)
