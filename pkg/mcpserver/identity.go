@@ -74,6 +74,7 @@ func (i *ApplianceIdentity) Get(ctx context.Context, caller pfrest.Caller) *guid
 	within, cancel := context.WithTimeout(ctx, identityWithin)
 	answer, err := i.appliance.Get(within, caller, i.path, pfrest.Page{})
 	cancel()
+	defer answer.Release()
 	unknown := &guidancepb.Identity{Edition: unknownEdition, Source: identitySource}
 	if ctx.Err() != nil {
 		return unknown // a call that was given up proves nothing for others

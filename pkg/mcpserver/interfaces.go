@@ -43,6 +43,7 @@ func (n *InterfaceNames) Get(ctx context.Context, caller pfrest.Caller) string {
 	}
 	// Callers who come at once share one request in pfrest.
 	answer, err := n.appliance.Get(ctx, caller, catalog.PathRESTAPISettings, pfrest.Page{})
+	defer answer.Release()
 	if ctx.Err() != nil {
 		return value // a call that was given up proves nothing for others
 	}

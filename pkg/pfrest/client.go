@@ -41,12 +41,14 @@ type Caller struct {
 type Page struct{ Limit, Offset int }
 
 // Answer is the data of one envelope. Data may be shared with other callers who
-// asked the same: it must not be changed.
+// asked the same: it must not be changed. Who has read it calls Release.
 type Answer struct {
 	Data         jsontext.Value // an object, or a list (always a list when Page had a limit)
 	Links        bool           // the appliance's HATEOAS setting is on
 	Bytes        int            // size of the body
 	IgnoredLimit bool           // more rows than asked came back; Data is cut to what was asked
+
+	memory *memory
 }
 
 // Bounds of Config and Page.
@@ -207,6 +209,7 @@ func newTransport(cfg *tls.Config, idle int, fresh bool) *http.Transport {
 		MaxIdleConns:           idle,
 		MaxIdleConnsPerHost:    idle,
 		IdleConnTimeout:        idleTimeout,
+		ReadBufferSize:         tlsdial.ReadBuffer,
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	t.Protocols.SetHTTP1(true)

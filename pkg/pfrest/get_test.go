@@ -1,6 +1,7 @@
 package pfrest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -419,6 +420,59 @@ func TestIdenticalGetsAreOneRequest(t *testing.T) {
 	if n := a.requests.Load(); n != 1 {
 		t.Fatalf("%d requests", n)
 	}
+}
+
+func TestAnAnswerIsWipedWhenEverybodyHasReadIt(t *testing.T) {
+	unblock := make(chan struct{})
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		<-unblock
+		reply(w, 200, success(`{"psk":"secret"}`))
+	})
+	c := a.client(t)
+	answers := make(chan Answer, 3)
+	for i := range 3 {
+		go func() {
+			ans, err := c.Get(t.Context(), Caller{Session: uint64(i)}, version, Page{})
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- ans
+		}()
+	}
+	waitFor(t, func() bool { return c.State().Joined == 2 })
+	// A fourth who leaves before the answer holds nothing of it.
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := c.Get(ctx, Caller{Session: 9}, version, Page{})
+		left <- err
+	}()
+	waitFor(t, func() bool { return c.State().Joined == 3 })
+	leave()
+	if <-left == nil {
+		t.Fatal("who left got an answer")
+	}
+	close(unblock)
+	all := [3]Answer{<-answers, <-answers, <-answers}
+	for i, ans := range all {
+		if string(ans.Data) != `{"psk":"secret"}` {
+			t.Fatalf("%d have let go, and the others read %q", i, ans.Data)
+		}
+		ans.Release()
+	}
+	if got := all[0].Data; len(bytes.Trim(got, "\x00")) > 0 {
+		t.Errorf("in memory is %q", got)
+	}
+	alone := a.client(t, func(cfg *Config) { cfg.Authoritative = true })
+	ans, err := alone.Get(t.Context(), Caller{}, version, Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ans.Release()
+	if len(bytes.Trim(ans.Data, "\x00")) > 0 {
+		t.Errorf("in memory is %q", ans.Data)
+	}
+	Answer{}.Release() // one that no request made
 }
 
 func TestTheLastOneWhoLeavesCancelsTheRequest(t *testing.T) {

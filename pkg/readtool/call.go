@@ -203,6 +203,7 @@ func (c *call) object(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer ans.Release()
 	c.walked = pfrest.Walked{Complete: true, Links: ans.Links}
 	c.row(ans.Data)
 	return nil

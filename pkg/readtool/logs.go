@@ -35,13 +35,14 @@ func (c *call) log(ctx context.Context) error {
 	if c.args.Filter == nil {
 		bound = min(bound, c.args.Offset+c.args.Limit+1)
 	}
-	data, cov, err := c.readLog(ctx, bound)
+	ans, cov, err := c.readLog(ctx, bound)
 	if err != nil {
 		return err
 	}
+	defer ans.Release()
 	find := row.NewMembers()
 	var lines [][]byte // oldest first
-	if !find.Entries(data, func(line []byte) bool {
+	if !find.Entries(ans.Data, func(line []byte) bool {
 		lines = append(lines, line)
 		return true
 	}) {
@@ -74,7 +75,7 @@ func (c *call) log(ctx context.Context) error {
 
 // readLog asks for the newest lines, and for half as many as long as the
 // appliance cannot encode its answer.
-func (c *call) readLog(ctx context.Context, bound int) ([]byte, *coverage, error) {
+func (c *call) readLog(ctx context.Context, bound int) (pfrest.Answer, *coverage, error) {
 	cov := &coverage{bound: bound}
 	for try := 1; ; try++ {
 		ans, err := c.cfg.Client.Get(ctx, c.caller, pfrest.Endpoint(c.tool.Path), pfrest.Page{Limit: cov.bound})
@@ -83,10 +84,10 @@ func (c *call) readLog(ctx context.Context, bound int) ([]byte, *coverage, error
 			if c.progress != nil {
 				c.progress(cov.bound)
 			}
-			return ans.Data, cov, nil
+			return ans, cov, nil
 		}
 		if errs.Public(err).Class != pfrest.ClassEncoding || cov.bound == 1 || try == maxLogTries {
-			return nil, nil, err
+			return pfrest.Answer{}, nil, err
 		}
 		cov.bound, cov.broken = cov.bound/2, true
 	}

@@ -3,7 +3,6 @@ package envelope
 import (
 	"errors"
 	"io"
-	"slices"
 )
 
 const (
@@ -15,14 +14,21 @@ const (
 // ErrTooLarge says that an answer has more bytes than the limit.
 var ErrTooLarge = errors.New("the answer exceeds the limit")
 
-// ReadBody reads all of r into buf from its start, growing it as needed.
-// ErrTooLarge means that there were more than limit bytes; what was read is
-// returned with every error.
+// Wipe overwrites a body, its unused part included. An answer holds whatever the
+// appliance sent, also what no model names: nothing of it may outlive its use.
+func Wipe(body []byte) { clear(body[:cap(body)]) }
+
+// ReadBody reads all of r into buf from its start, growing it as needed; memory
+// that it grows out of is wiped. ErrTooLarge means that there were more than
+// limit bytes; what was read is returned with every error.
 func ReadBody(buf []byte, r io.Reader, limit int) ([]byte, error) {
 	buf = buf[:0]
 	for {
 		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, max(minBuffer, len(buf)))
+			more := make([]byte, len(buf), cap(buf)+max(minBuffer, len(buf)))
+			copy(more, buf)
+			Wipe(buf)
+			buf = more
 		}
 		// One byte more than the limit may be read, to see that there are more.
 		n, err := r.Read(buf[len(buf):min(cap(buf), limit+1)])
@@ -61,8 +67,9 @@ func (p *Pool) Take() *Buffer {
 	}
 }
 
-// Give takes a buffer back; nothing of it may be used afterwards.
+// Give takes a buffer back and wipes it; nothing of it may be used afterwards.
 func (p *Pool) Give(b *Buffer) {
+	Wipe(b.Body)
 	if cap(b.Body) > maxKept {
 		b.Body = nil
 	}

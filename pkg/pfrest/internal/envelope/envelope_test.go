@@ -122,6 +122,35 @@ func TestThePoolKeepsFewAndSmallBuffers(t *testing.T) {
 	}
 }
 
+// full returns memory that holds bytes everywhere, the unused part included.
+func full(n int) []byte { return bytes.Repeat([]byte{0xaa}, n)[:n/2] }
+
+func wiped(b []byte) bool { return len(bytes.Trim(b[:cap(b)], "\x00")) == 0 }
+
+func TestNoAnswerStaysInMemoryThatIsGivenBackOrOutgrown(t *testing.T) {
+	for _, size := range []int{100, maxKept, maxKept + 1} {
+		b := &Buffer{Body: full(size)}
+		body := b.Body
+		NewPool(1).Give(b)
+		if !wiped(body) {
+			t.Errorf("a body of %d bytes was given back and not wiped", size)
+		}
+	}
+	old := full(200)
+	text := strings.Repeat("x", 300)
+	got, err := ReadBody(old, strings.NewReader(text), 1000)
+	if err != nil || string(got) != text {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if !wiped(old) {
+		t.Error("memory was outgrown and not wiped")
+	}
+	old = full(1000)
+	if got, err = ReadBody(old, strings.NewReader(text), 1000); err != nil || string(got) != text || &got[0] != &old[0] {
+		t.Errorf("memory that suffices was not used: %v", err)
+	}
+}
+
 func TestCutMakesAListOutOfRows(t *testing.T) {
 	for _, c := range []struct {
 		offset, n int

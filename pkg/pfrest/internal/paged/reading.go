@@ -73,6 +73,7 @@ func (r *Reading) Add(m *Member) { r.members = append(r.members, m) }
 // Run reads the list and tells every member how it ended.
 func (r *Reading) Run(ctx context.Context) {
 	err := r.read(ctx)
+	r.first, r.last = copyRow(r.first, nil), copyRow(r.last, nil)
 	r.cfg.Admit()
 	r.release(r.members, err)
 }
@@ -123,7 +124,8 @@ func (r *Reading) restartDue() bool { return r.changed && !r.again }
 func (r *Reading) startOver() {
 	r.again = true
 	r.next, r.pages, r.handed = 0, 0, 0
-	r.first, r.last, r.bad, r.firstErr = nil, nil, nil, nil
+	r.first, r.last = copyRow(r.first, nil), copyRow(r.last, nil)
+	r.bad, r.firstErr = nil, nil
 	r.ended, r.more, r.stuck = false, false, false
 	r.tell(message{restart: true})
 	for _, m := range r.members {
@@ -205,7 +207,7 @@ func (r *Reading) salvage(ctx context.Context, from, to int) error {
 // skip leaves out the row at pos. If it was readable as the last row of the page
 // before, the list is not the same any more.
 func (r *Reading) skip(pos int) {
-	r.last = nil
+	r.last = copyRow(r.last, nil)
 	switch {
 	case pos < r.next:
 		r.change()
@@ -266,15 +268,25 @@ func (r *Reading) hand(pos, asked int) {
 		return
 	}
 	if r.next == 0 {
-		r.first = slices.Clone(r.row(rows[0]))
+		r.first = copyRow(r.first, r.row(rows[0]))
 	}
-	r.last = append(r.last[:0], r.row(rows[len(rows)-1])...)
+	r.last = copyRow(r.last, r.row(rows[len(rows)-1]))
 	r.next += fresh
 	r.handed += fresh
 	r.pages++
 }
 
 func (r *Reading) row(at [2]int) []byte { return r.page.Body[at[0]:at[1]] }
+
+// copyRow wipes kept and returns a copy of row, in the same memory if it fits;
+// nil for nil. A row holds more than a model names, and is not left lying about.
+func copyRow(kept, row []byte) []byte {
+	clear(kept[:cap(kept)])
+	if row == nil {
+		return nil
+	}
+	return append(kept[:0], row...)
+}
 
 // verify reads the first row again after several pages: what was put in front of
 // the list and taken away again elsewhere need not show in an overlap.

@@ -1,6 +1,6 @@
 // Package tlsdial owns whom we believe to be the appliance: the TLS modes, the
 // certificate pin and the dial that ends with a verified handshake. Only pfrest
-// may import it; of ours it imports errs alone.
+// may import it; of ours it imports errs and wiped alone.
 //
 // It must never return a connection whose peer was not authenticated as the
 // mode says: bytes, and with them the API key, can be written only to what

@@ -8,6 +8,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"pfsensemcp/pkg/pfrest/internal/wiped"
 )
 
 // Kind says which step of connecting failed.
@@ -39,6 +41,9 @@ func (f *Failure) Error() string { return "connection was not made" }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// ReadBuffer is the read buffer that goes with a connection of Dial.
+const ReadBuffer = wiped.ReadBuffer
+
 // Dialer makes verified connections. Safe for concurrent use.
 type Dialer struct {
 	tls     *tls.Config
@@ -56,7 +61,8 @@ func NewDialer(cfg *tls.Config, timeout time.Duration) *Dialer {
 }
 
 // Dial connects and finishes the handshake; its signature is that of
-// http.Transport.DialTLSContext. Errors are *Failure.
+// http.Transport.DialTLSContext, whose ReadBufferSize must be ReadBuffer. Errors
+// are *Failure.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -64,7 +70,7 @@ func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if err != nil {
 		return nil, &Failure{Kind: connectKind(err), Err: err}
 	}
-	c := tls.Client(raw, d.tls)
+	c := tls.Client(wiped.Records(raw), d.tls)
 	if err := c.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		f := &Failure{Kind: handshakeKind(err), Err: err}
@@ -73,7 +79,7 @@ func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 		}
 		return nil, f
 	}
-	return c, nil
+	return wiped.Answers(c), nil
 }
 
 func connectKind(err error) Kind {
