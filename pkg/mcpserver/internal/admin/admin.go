@@ -113,7 +113,8 @@ func (a *Admin) Probe(ctx context.Context, req *adminpb.ProbeRequest) (*adminpb.
 	if err := ctx.Err(); err != nil {
 		return nil, errs.Wrap(err, errs.Expired, "the probe did not get its turn in time").WithClass("timeout")
 	}
-	_, err := a.appliance.Get(ctx, pfrest.Caller{UID: peer.UID}, pfrest.Endpoint(row.Path), page)
+	answer, err := a.appliance.Get(ctx, pfrest.Caller{UID: peer.UID}, pfrest.Endpoint(row.Path), page)
+	answer.Release()
 	a.last = time.Now()
 	out.Verdict, out.Problem = verdict(err)
 	return out, nil
