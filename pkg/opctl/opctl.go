@@ -50,6 +50,8 @@ func commands() []command {
 		{"run", "[--demo] [--dir DIR]", "start the four daemons here, without systemd", "mcpctl run --demo", runSuite},
 		{"status", "[--json] [--dir DIR]", "show each daemon: reachable, version, sandbox", "mcpctl status", status},
 		{"privileges", "--profile P", "print the appliance privileges to grant, one a line", "mcpctl privileges --profile auditor", privileges},
+		{"privilege-crosscheck", "[--json]", "compare both documents' privileges; exit 1: drift, 2: not done", "mcpctl privilege-crosscheck --appliance none", privilegeCrosscheck},
+		{"schema-diff", "[--a S] [--b S] [--json]", "compare two API documents: upstream, appliance, file:PATH", "mcpctl schema-diff --a upstream --b file:saved.json --dump a upstream.json", schemaDiff},
 		{"client-config", "CLIENT [--ssh HOST]", "print an MCP client's settings", "mcpctl client-config cursor --ssh fw-host", clientConfig},
 		{"reset", "[--dir DIR]", "close the breakers after the cause is mended", "mcpctl reset", reset},
 		{"version", "", "print the version", "mcpctl version", version},
@@ -89,6 +91,9 @@ func runCommand(ctx context.Context, e Env, c command, args []string) int {
 		fs.PrintDefaults()
 	}
 	err := c.run(ctx, e, fs, args)
+	if code, ok := errors.AsType[exitCode](err); ok {
+		return int(code)
+	}
 	switch {
 	case err == nil:
 		return ExitOK

@@ -1,0 +1,123 @@
+package opctl
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"pfsensemcp/pkg/apidocs"
+	"pfsensemcp/pkg/catalog"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/textsafe"
+)
+
+// Exit codes of privilege-crosscheck beside 0.
+const (
+	exitDrift      = 1
+	exitUncompared = 2
+)
+
+// exitCode ends a command with a code, after it has said everything itself.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// checked is `mcpctl privilege-crosscheck --json`.
+type checked struct {
+	Upstream  *loaded  `json:"upstream_side"`  // null when it could not be had
+	Appliance *loaded  `json:"appliance_side"` // null when it could not be had, or was not asked for
+	Problems  []string `json:"problems"`
+	*apidocs.CrossChecked
+}
+
+// privilegeCrosscheck is `mcpctl privilege-crosscheck`: whether the two documents
+// name the same privileges for what the READ tools ask. It changes nothing. It
+// ends with 0 when nothing drifted, 1 on a drift, 2 when it could not compare.
+func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
+	dir := dirFlag(e, fs)
+	up := fs.String("upstream", sideUpstream, "the published document `S`: upstream, or file:PATH")
+	app := fs.String("appliance", sideAppliance, "the appliance's document `S`: appliance, file:PATH, or none")
+	asJSON := fs.Bool("json", false, "print JSON")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if !isSide(*up) || !isSide(*app) && *app != sideNone {
+		fmt.Fprintln(fs.Output(), "mcpctl: a side is upstream, appliance, or file:PATH; --appliance may be none")
+		fs.Usage()
+		return errUsage
+	}
+	tools, err := catalog.Select(catalog.ProfileAuditor, nil, nil)
+	if err != nil {
+		return err
+	}
+	out := checked{Problems: []string{}}
+	get := func(side string) *loaded {
+		if side == sideNone {
+			return nil
+		}
+		l, err := load(ctx, *dir, side)
+		if err != nil {
+			p := errs.Public(err)
+			problem := textsafe.Clean(side+": "+p.Msg, 2*maxOutside)
+			out.Problems = append(out.Problems, problem)
+			fmt.Fprintln(e.Err, "mcpctl: "+problem)
+			if p.Next != "" {
+				fmt.Fprintln(e.Err, "next: "+textsafe.Clean(p.Next, 2*maxOutside))
+			}
+			return nil
+		}
+		return l
+	}
+	out.Upstream, out.Appliance = get(*up), get(*app)
+	out.CrossChecked = apidocs.CrossCheck(tools, out.Upstream.the(), out.Appliance.the())
+	if *asJSON {
+		err = writeJSON(e.Out, out)
+	} else {
+		printChecked(e.Out, out)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(out.Problems) > 0:
+		return exitCode(exitUncompared)
+	case !out.Clean():
+		return exitCode(exitDrift)
+	}
+	return nil
+}
+
+// printChecked prints the rows that somebody should look at, and the counts. Where
+// a whole document is missing, every row would say no more than that.
+func printChecked(w io.Writer, c checked) {
+	for _, side := range []struct {
+		name string
+		l    *loaded
+	}{{"published", c.Upstream}, {"appliance", c.Appliance}} {
+		if side.l != nil {
+			fmt.Fprintf(w, "%s: %s\n", side.name, side.l)
+		}
+	}
+	for _, r := range c.Rows {
+		if r.Verdict == apidocs.Match || r.Verdict == apidocs.SingleSource || r.Verdict == apidocs.Explained && c.Upstream == nil {
+			continue
+		}
+		fmt.Fprintf(w, "%s  %s\n  GET %s: %s\n", r.Verdict, r.Tool, r.Path, r.Note)
+		if r.Verdict == apidocs.Drift || r.Verdict == apidocs.PinnedDisagreement {
+			fmt.Fprintf(w, "  published: %s\n  appliance: %s\n  derived:   %s\n", names(r.Upstream), names(r.Appliance), r.Pinned)
+		}
+	}
+	fmt.Fprintf(w, "%d tools: %d match, %d drift, %d pinned_disagreement, %d explained_difference, %d single_source; page-all alone in both: %d\n",
+		len(c.Rows), c.Counts[apidocs.Match], c.Counts[apidocs.Drift], c.Counts[apidocs.PinnedDisagreement], c.Counts[apidocs.Explained], c.Counts[apidocs.SingleSource], c.PageAll)
+}
+
+func names(list []string) string {
+	switch {
+	case list == nil:
+		return "not stated"
+	case len(list) == 0:
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
