@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -172,6 +173,7 @@ func (r *runner) start(o options) (err error) {
 		}
 	}()
 	reg := metrics.New()
+	reg.GaugeFunc("goroutines", "Goroutines now: more from day to day is a leak.", func() float64 { return float64(runtime.NumGoroutine()) })
 	r.proc = &Process{
 		Log: r.log.Logger, Redact: r.log.Redact, Metrics: reg, Callers: callers,
 		CredentialsDir: sd.CredentialsDirectory(), SocketDir: r.base.SocketDir,
