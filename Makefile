@@ -6,7 +6,7 @@
 # make soak       200,000 calls over 64 sessions with restarts; some minutes
 # make check      vet, lint, format, generated code
 # make bench      benchmarks
-# make generate   the Go code of proto/
+# make generate   the Go code of proto/, and docs/tools.md
 # make guidance-audit  the guidance registry against its pages: ARGS="-pages DIR" for saved
 #                 ones, ARGS=-fetch for the pages themselves (a person with a network)
 # make clean      remove what build made
@@ -49,7 +49,7 @@ test: vet
 	deploy/ensure-swtpm.sh
 	$(if $(RACE),,@echo "no C compiler: the packages are tested without the race detector")
 	go test -tags $(TAGS) -count=1 $(RACE) $$(go list ./pkg/... ./proto/... ./cmd/... | grep -Ev '$(PURE)')
-	go test -tags $(TAGS) -count=1 $$(go list ./pkg/... | grep -E '$(PURE)') ./test/...
+	go test -tags $(TAGS) -count=1 $$(go list ./pkg/... | grep -E '$(PURE)') ./test/... ./deploy/...
 
 test-clients:
 	test/clients/run.sh

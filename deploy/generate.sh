@@ -1,9 +1,21 @@
 #!/usr/bin/env bash
-# Writes the Go code of proto/; with --check compares it instead and changes
-# nothing. Run by `make generate` and `make check`, from anywhere.
+# Writes the Go code of proto/ and the reference page of the tools; with --check
+# compares them instead and changes nothing. Run by `make generate` and
+# `make check`, from anywhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOTOOLCHAIN="${GOTOOLCHAIN:-go1.27.3}"
+
+tmp="$(mktemp -d)"
+trap 'rm -rf "$tmp"' EXIT
+
+go run ./deploy/gendocs >"$tmp/tools.md"
+if [ "${1:-}" != --check ]; then
+	cp "$tmp/tools.md" docs/tools.md
+elif ! cmp -s "$tmp/tools.md" docs/tools.md; then
+	echo "generate: docs/tools.md is not that of the table: run make generate" >&2
+	exit 1
+fi
 
 # The version stands in every generated file: another one would change all of
 # them for nothing.
@@ -15,8 +27,6 @@ if [ "$have" != "$want" ]; then
 fi
 
 # protoc runs a plugin by the path of a program, so the pinned ones are built.
-tmp="$(mktemp -d)"
-trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/bin" "$tmp/out"
 go build -modfile=deploy/tools.mod -o "$tmp/bin/" \
 	google.golang.org/protobuf/cmd/protoc-gen-go \
