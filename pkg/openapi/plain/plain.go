@@ -12,10 +12,11 @@
 package plain
 
 import (
-	"html"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/html"
 
 	"pfsensemcp/pkg/textsafe"
 )
