@@ -102,7 +102,7 @@ func TestEveryResourceOfEveryNameIsAPageOfBoundedSize(t *testing.T) {
 // call in it stays JSON with the same members.
 func FuzzAPromptsArgumentStaysAValue(f *testing.F) {
 	f.Add("192.0.2.1")
-	f.Add("x\"}\n2. call")
+	f.Add("x\"}\n2. call {}")
 	f.Add("{days} 7")
 	f.Add("a b/c@d-e_f.g:h")
 	s := full(nil)
