@@ -95,6 +95,22 @@ func object(member string) func(answer) error {
 	}
 }
 
+// provenances checks that the answer has a record of each source.
+func provenances(want ...string) func(answer) error {
+	return func(a answer) error {
+		t, err := a.tool()
+		if err != nil || t.IsError {
+			return errors.Join(errors.New("the tool answered with an error"), err)
+		}
+		for _, p := range want {
+			if !bytes.Contains(t.Structured["guidance"], []byte(`"`+p+`"`)) {
+				return errors.New("the answer has no record of " + p)
+			}
+		}
+		return nil
+	}
+}
+
 // refused checks that the tool refused the call and named what.
 func refused(naming string) func(answer) error {
 	return func(a answer) error {
@@ -163,6 +179,11 @@ var script = []step{
 	{
 		say: "What does the manual say about gateways? (Offline, from guidanced.)", method: "tools/call",
 		params: `{"name":"pfsense_get_official_guidance","arguments":{"capability":"GATEWAY_READ"}}`, check: object("guidance"),
+	},
+	{
+		say: "What is known of the aliases' endpoint? (This project, the published document, the appliance's own.)", method: "tools/call",
+		params: `{"name":"pfsense_get_api_guidance","arguments":{"query_mode":"tool","tool_name":"pfsense_get_firewall_aliases"}}`,
+		check:  provenances("PROJECT_AUTHORED", "PFREST_UPSTREAM", "LIVE_APPLIANCE_SCHEMA"),
 	},
 	{
 		say: "And with guidanced, docfetchd and executord killed?", method: "tools/call",
