@@ -1,24 +1,26 @@
 #!/bin/sh
 # Installs what `make build` made: programs, units, users' and directories'
 # tables, man pages, examples. `deploy/install.sh DIR` installs below DIR, as a
-# package does; `deploy/install.sh /` onto this host, as root. A settings file
-# that is there already is left alone. Nothing is started and no user is made:
-# what to do next is printed.
+# package does; `deploy/install.sh /` onto this host, as root. BIN is where the
+# programs are, bin/ when it is left out. A settings file that is there already is
+# left alone. Nothing is started and no user is made: what to do next is printed.
 set -eu
 
-[ $# = 1 ] && [ -d "$1" ] || {
-	echo "usage: deploy/install.sh DIR    / for this host" >&2
+if [ $# = 0 ] || [ $# -gt 2 ] || [ ! -d "$1" ]; then
+	echo "usage: deploy/install.sh DIR [BIN]    DIR / is this host" >&2
 	exit 2
-}
-root=${1%/}
-cd "$(dirname "$0")/.."
+fi
+root=$(cd "$1" && pwd)
+root=${root%/}
+here=$(cd "$(dirname "$0")/.." && pwd)
+bin=${2:-$here/bin}
 
 for p in mcpd guidanced docfetchd executord mcpctl; do
-	[ -x "bin/$p" ] || {
-		echo "deploy/install.sh: bin/$p is missing: make build" >&2
+	[ -x "$bin/$p" ] || {
+		echo "deploy/install.sh: $bin/$p is missing: make build" >&2
 		exit 1
 	}
-	install -D -m 0755 "bin/$p" "$root/usr/bin/$p"
+	install -D -m 0755 "$bin/$p" "$root/usr/bin/$p"
 done
 
 copy() { # directory, files
@@ -27,18 +29,18 @@ copy() { # directory, files
 	install -d -m 0755 "$to"
 	install -m 0644 "$@" "$to"
 }
-from=deploy/systemd
-copy /usr/lib/systemd/system $from/units/*
-copy /usr/lib/sysusers.d $from/sysusers.d/*
-copy /usr/lib/tmpfiles.d $from/tmpfiles.d/*
-copy /usr/share/doc/pfsense-mcp/examples $from/examples/*
-for page in $from/man/*; do
+from=$here/deploy/systemd
+copy /usr/lib/systemd/system "$from"/units/*
+copy /usr/lib/sysusers.d "$from"/sysusers.d/*
+copy /usr/lib/tmpfiles.d "$from"/tmpfiles.d/*
+copy /usr/share/doc/pfsense-mcp/examples "$from"/examples/*
+for page in "$from"/man/*; do
 	copy "/usr/share/man/man${page##*.}" "$page"
 done
 
 install -d -m 0755 "$root/etc/pfsense-mcp"
 install -d -m 0700 "$root/etc/pfsense-mcp/credentials"
-for file in $from/examples/*.toml; do
+for file in "$from"/examples/*.toml; do
 	name=$root/etc/pfsense-mcp/${file##*/}
 	# -h too: a link somebody made is theirs, wherever it leads.
 	if [ ! -e "$name" ] && [ ! -h "$name" ]; then

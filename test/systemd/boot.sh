@@ -1,0 +1,53 @@
+#!/bin/sh
+# Boots this machine's own system in a container, with the suite installed on top.
+#   boot.sh up DIR BIN PROBE NAME    runs until it is killed; in namespaces of its own
+#   boot.sh clean NAME               removes the control groups it left
+# Exit 77: this machine cannot, and why on standard output.
+set -eu
+
+cannot() {
+	echo "cannot boot a container here: $1"
+	exit 77
+}
+
+groups() { # cgroup2 as the container will see it, in place of what is there
+	umount -R /sys/fs/cgroup 2>/dev/null || true
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+}
+
+if [ "$1" = clean ]; then
+	groups
+	# Directories of cgroups are empty of files that could be removed.
+	find "/sys/fs/cgroup/$2" -depth -type d -exec rmdir {} + 2>/dev/null || true
+	exit 0
+fi
+
+dir=$2 bin=$3 probe=$4 name=$5
+mount -t tmpfs -o mode=0755,size=1g systemd-test "$dir" 2>/dev/null || cannot "no tmpfs can be mounted"
+mkdir "$dir/upper" "$dir/work" "$dir/root"
+root=$dir/root
+mount -t overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" systemd-test "$root" 2>/dev/null ||
+	cannot "no overlay of / can be mounted"
+groups 2>/dev/null || cannot "cgroup2 cannot be mounted"
+mkdir -p "/sys/fs/cgroup/$name" 2>/dev/null && echo $$ 2>/dev/null >"/sys/fs/cgroup/$name/cgroup.procs" ||
+	cannot "no control group can be made"
+
+"$(dirname "$0")/../../deploy/install.sh" "$root" "$bin"
+install -D -m 0755 "$bin/fakepf" "$root/usr/bin/fakepf"
+install -D -m 0755 "$probe" "$root/opt/probe"
+cat >"$root/usr/lib/sysusers.d/zz-test.conf" <<'USERS'
+u test-client   - "member of the clients' group"
+m test-client   pfsense-mcp
+u test-operator - "an operator"
+m test-operator pfsense-mcp-admin
+u test-both     - "an operator with an MCP client"
+m test-both     pfsense-mcp
+m test-both     pfsense-mcp-admin
+u test-stranger - "in no group"
+USERS
+systemd-sysusers --root="$root" pfsense-mcp.conf zz-test.conf >/dev/null
+
+export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
+exec systemd-nspawn --directory="$root" --boot --register=no --keep-unit --private-network --link-journal=no \
+	--machine="$name" --console=pipe --capability=all --system-call-filter="@memlock @keyring bpf landlock_create_ruleset landlock_add_rule landlock_restrict_self" \
+	systemd.unit=basic.target
