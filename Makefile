@@ -5,7 +5,8 @@
 # make contract   what is served, written down anew: alone in its commit
 # make soak       200,000 calls over 64 sessions with restarts; some minutes
 # make check      vet, lint, format, generated code
-# make bench      benchmarks
+# make bench      build, then what the suite costs (docs/figures.md); PLOT=1 draws how it grows,
+#                 ONLY=PATTERN takes some figures, GOBENCH=1 runs the Go benchmarks beside the code instead
 # make generate   the Go code of proto/, and docs/tools.md
 # make guidance-audit  the guidance registry against its pages: ARGS="-pages DIR" for saved
 #                 ones, ARGS=-fetch for the pages themselves (a person with a network)
@@ -60,8 +61,13 @@ contract:
 soak:
 	go test -tags $(TAGS) -count=1 -timeout 60m ./test/soak -run TestSoak -full -v
 
-bench:
+# It exits 0 whatever the figures are.
+bench: build
+ifneq ($(filter-out 0,$(GOBENCH)),)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...
+else
+	go run -tags $(TAGS) ./test/bench -bin bin $(if $(filter-out 0,$(PLOT)),-plot docs/figures) $(if $(ONLY),-only '$(ONLY)')
+endif
 
 check: vet lint format generated
 

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pfsensemcp/test/bench/plot"
+	"pfsensemcp/test/bench/rig"
+)
+
+// tolerance is how far above 1 the exponent of a straight line may seem to be on
+// a machine that does other things too.
+const tolerance = 0.15
+
+// curves measures how cost grows and draws it.
+func (b *bench) curves() {
+	for _, c := range []struct {
+		name string
+		take func(*bench) error
+	}{{"curve_rows", (*bench).rowsCurve}, {"curve_sessions", (*bench).sessionsCurve}} {
+		if !b.wants(c.name) {
+			continue
+		}
+		if err := c.take(b); err != nil {
+			b.failed = true
+			fmt.Fprintf(b.errs, "bench: %s: %v\n", c.name, err)
+		}
+	}
+	if b.wants("curve_contracts") {
+		fmt.Fprintln(b.out, "curve=contracts points=absent (executord keeps no contracts yet)")
+	}
+}
+
+// grown prints the points of a series and whether it grows faster than linear.
+func (b *bench) grown(s plot.Series, curve string) {
+	fmt.Fprintf(b.out, "curve=%s series=%q", curve, s.Name)
+	for i := range s.X {
+		fmt.Fprintf(b.out, " %.0f:%s", s.X[i], number(s.Y[i]))
+	}
+	worst := steepest(s.X, s.Y)
+	fmt.Fprintf(b.out, " exponent=%.2f linear=%s\n", worst, yes(worst <= 1+tolerance))
+}
+
+// draw writes a chart and prints what it shows.
+func (b *bench) draw(name string, c plot.Chart) error {
+	for _, s := range c.Series {
+		b.grown(s, name)
+	}
+	if err := os.MkdirAll(b.plots, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.plots, name+".svg"), c.SVG(), 0o644)
+}
+
+// rowsCurve is a filtered reading of ever longer lists.
+func (b *bench) rowsCurve() error {
+	call := plot.Series{Name: "filtered call"}
+	parts := plot.Series{Name: "GETs of the same pages and a token scan"}
+	cpu := plot.Series{Name: "CPU time of mcpd"}
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		// Short lists are read often enough for the kernel's clock of CPU time.
+		w, err := b.walk(n, max(5, 20_000/n))
+		if err != nil {
+			return err
+		}
+		call.X, call.Y = append(call.X, float64(n)), append(call.Y, ms(w.call))
+		parts.X, parts.Y = append(parts.X, float64(n)), append(parts.Y, ms(w.parts))
+		cpu.X, cpu.Y = append(cpu.X, float64(n)), append(cpu.Y, ms(max(w.cpu, time.Microsecond)))
+	}
+	return b.draw("rows", plot.Chart{Title: "Reading a list of so many rows, filtered", X: "rows", Y: "ms", Series: []plot.Series{call, parts, cpu}})
+}
+
+// sessionsCurve is mcpd's memory for ever more sessions, and what a call costs
+// when all of them call.
+func (b *bench) sessionsCurve() error {
+	r, p, err := b.begin(0, "")
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w := &crowd{socket: r.Socket("mcp")}
+	defer w.close()
+	memory := plot.Series{Name: "memory of mcpd, MiB"}
+	total := plot.Series{Name: "CPU time of mcpd for ten calls of every session, ms"}
+	for n := 1; n <= most(); n *= 4 {
+		if err := w.grow(n); err != nil {
+			return err
+		}
+		time.Sleep(settle)
+		rss, err := rig.RSS(p.PID())
+		if err != nil {
+			return err
+		}
+		k := max(4, 512/n) // until the kernel's clock of CPU time has enough to count
+		before, err := rig.CPU(p.PID())
+		if err != nil {
+			return err
+		}
+		if err := w.call(infoTool, 10*k); err != nil {
+			return err
+		}
+		after, err := rig.CPU(p.PID())
+		if err != nil {
+			return err
+		}
+		memory.X, memory.Y = append(memory.X, float64(n)), append(memory.Y, mib(rss))
+		total.X, total.Y = append(total.X, float64(n)), append(total.Y, ms(after-before)/float64(k))
+	}
+	return b.draw("sessions", plot.Chart{Title: "So many sessions", X: "sessions", Y: "MiB, ms", Series: []plot.Series{memory, total}})
+}
