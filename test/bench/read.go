@@ -123,13 +123,12 @@ const (
 // walk is one reading of a long list against its parts: the GETs of the same
 // pages and a scan of their tokens.
 type walk struct {
-	gets    []string
-	bytes   int // of all pages
-	call    time.Duration
-	parts   time.Duration
-	cpu     time.Duration // of mcpd, per call
-	ratio   float64
-	matched []byte
+	gets  []string
+	bytes int // of all pages
+	call  time.Duration
+	parts time.Duration
+	cpu   time.Duration // of mcpd, per call
+	ratio float64
 }
 
 func (b *bench) walk(rows, rounds int) (w walk, err error) {
