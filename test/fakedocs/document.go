@@ -274,7 +274,7 @@ func Big() []byte {
 			if method == "POST" {
 				withBody(o, name, nil, "field_00", "field_01")
 			}
-			for code := 405; code < 421; code++ {
+			for code := 405; code < 415; code++ {
 				At(o, "responses")[strconv.Itoa(code)] = refusal("The request with this long explanation of what went wrong cannot be answered.")
 			}
 			item[op] = o

@@ -15,7 +15,7 @@ import (
 const OfficeVersion = "v2.10.1"
 
 // Office returns the document of the pretend appliance as the site would publish
-// it: the same endpoints and models, with descriptions and all labels.
+// it: the same endpoints, models and labels, with descriptions, one version later.
 func Office() ([]byte, error) {
 	pf, err := fakepf.New(fakepf.Options{})
 	if err != nil {
@@ -44,6 +44,5 @@ func describe(op Tree, verb, path string) {
 	_, details, _ := strings.Cut(was, "<h3>Details:</h3>")
 	what := map[string]string{"get": "Reads", "post": "Creates", "put": "Replaces", "patch": "Changes", "delete": "Removes"}[verb]
 	words := strings.NewReplacer("/", " ", "_", " ").Replace(strings.TrimPrefix(path, "/api/v2/"))
-	op["description"] = "<h3>Description:</h3>" + what + " the office's " + words + ".<br><h3>Details:</h3>" + details +
-		"<br>**Requires authentication**: Yes<br>**Supported authentication modes:** [ BasicAuth, JWTAuth, KeyAuth ]<br>**Applies immediately**: No<br>**Utilizes cache**: None"
+	op["description"] = "<h3>Description:</h3>" + what + " the office's " + words + ".<br><h3>Details:</h3>" + details
 }
