@@ -21,10 +21,10 @@ type callRule struct {
 }
 
 var callRules = []callRule{
-	{"os", "Exit", []string{"pkg/daemon", "cmd/"}, "only the shell of a program ends it"},
+	{"os", "Exit", []string{"pkg/daemon", "cmd/", "deploy/"}, "only the shell of a program ends it"},
 	{"log", "Fatal", nil, "it ends the program from anywhere"},
 	{"log", "Fatalf", nil, "it ends the program from anywhere"},
-	{"flag", "Parse", []string{"pkg/daemon", "cmd/"}, "the command line belongs to the shell of a program"},
+	{"flag", "Parse", []string{"pkg/daemon", "cmd/", "deploy/"}, "the command line belongs to the shell of a program"},
 	{"os", "Getenv", []string{"pkg/sd", "pkg/conf"}, "settings come from one place"},
 	{"os", "LookupEnv", []string{"pkg/sd", "pkg/conf"}, "settings come from one place"},
 	{"unsafe", "", nil, "memory safety is what Go is for"},
