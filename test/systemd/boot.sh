@@ -17,9 +17,14 @@ groups() { # cgroup2 as the container will see it, in place of what is there
 
 if [ "$1" = clean ]; then
 	groups
-	# Directories of cgroups are empty of files that could be removed.
-	find "/sys/fs/cgroup/$2" -depth -type d -exec rmdir {} + 2>/dev/null || true
-	exit 0
+	# A group can be removed once the last of its killed processes is gone.
+	for _ in $(seq 100); do
+		[ -d "/sys/fs/cgroup/$2" ] || exit 0
+		find "/sys/fs/cgroup/$2" -depth -type d -exec rmdir {} + 2>/dev/null || true
+		sleep 0.1
+	done
+	echo "processes are left in /sys/fs/cgroup/$2"
+	exit 1
 fi
 
 dir=$2 bin=$3 probe=$4 name=$5
