@@ -1,6 +1,8 @@
 # make            the same as make build
 # make demo       build, then a whole suite with a pretend appliance; ONCE=1 ends after the conversation
 # make test       every test
+# make test-systemd  the suite under a real systemd: boots a container, as root; a minute or
+#                 two; says so where the machine cannot
 # make test-clients  MCP clients that other people wrote, under Node, installed by npm
 # make contract   what is served, written down anew: alone in its commit
 # make soak       200,000 calls over 64 sessions with restarts; some minutes
@@ -31,7 +33,7 @@ programs := $(patsubst %/main.go,./%,$(wildcard cmd/*/main.go test/*/cmd/*/main.
 # The race detector needs a C compiler, which nothing else here does.
 RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: build demo test test-clients contract soak bench check vet lint format generated generate guidance-audit clean
+.PHONY: build demo test test-systemd test-clients contract soak bench check vet lint format generated generate guidance-audit clean
 .DEFAULT_GOAL := build
 
 build:
@@ -51,6 +53,10 @@ test: vet
 	$(if $(RACE),,@echo "no C compiler: the packages are tested without the race detector")
 	go test -tags $(TAGS) -count=1 $(RACE) $$(go list ./pkg/... ./proto/... ./cmd/... | grep -Ev '$(PURE)')
 	go test -tags $(TAGS) -count=1 $$(go list ./pkg/... | grep -E '$(PURE)') ./test/... ./deploy/...
+
+# Static, because the test binary is also what tries the units' walls from inside.
+test-systemd:
+	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 200s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot
 
 test-clients:
 	test/clients/run.sh
