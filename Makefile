@@ -55,8 +55,8 @@ test: vet
 	go test -tags $(TAGS) -count=1 $$(go list ./pkg/... | grep -E '$(PURE)') ./test/... ./deploy/...
 
 # Static, because the test binary is also what tries the units' walls from inside.
-test-systemd:
-	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 200s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot
+test-systemd: build
+	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 200s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot -bin $(CURDIR)/bin
 
 test-clients:
 	test/clients/run.sh

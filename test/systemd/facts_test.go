@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +230,53 @@ func TestTheKeysShownInCommentsExist(t *testing.T) {
 			}
 			if strings.HasPrefix(line, "[") && !strings.Contains(string(help), "# "+line) {
 				t.Errorf("%s: %s is no table", daemon, line)
+			}
+		}
+	}
+}
+
+func TestTheManPagesAndTheProgramsAgree(t *testing.T) {
+	dir := programsBuilt(t)
+	flag := regexp.MustCompile(`--[a-z]+(-[a-z]+)*`)
+	for daemon := range exposure {
+		args := []string{"--help"}
+		if daemon == "mcpd" {
+			args = append([]string{"serve"}, args...)
+		}
+		help, err := exec.Command(filepath.Join(dir, daemon), args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(deploy, "man", daemon+".8"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := strings.ReplaceAll(string(b), `\-`, "-")
+		for _, f := range flag.FindAllString(string(help), -1) {
+			if !strings.Contains(page, f) && f != "--help" {
+				t.Errorf("%s.8 does not have %s", daemon, f)
+			}
+		}
+		for _, f := range flag.FindAllString(page, -1) {
+			if !strings.Contains(string(help), f) && (daemon != "mcpd" || !slices.Contains([]string{"--socket", "--doctor"}, f)) {
+				t.Errorf("%s.8 has %s, which is no flag", daemon, f)
+			}
+		}
+		for _, s := range sockets {
+			if path := "/run/pfsense-mcp/" + s.name + "/" + s.name + ".sock"; s.daemon == daemon && !strings.Contains(page, path) {
+				t.Errorf("%s.8 does not have %s", daemon, path)
+			}
+		}
+	}
+	units, err := filepath.Glob(filepath.Join(deploy, "units", "*"))
+	if err != nil || len(units) == 0 {
+		t.Fatal(err)
+	}
+	for _, path := range units {
+		for _, doc := range read(t, path).all("Documentation") {
+			name, section, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(doc, "man:"), ")"), "(")
+			if _, err := os.Stat(filepath.Join(deploy, "man", name+"."+section)); !ok || err != nil {
+				t.Errorf("%s: %s is no page of ours", path, doc)
 			}
 		}
 	}
