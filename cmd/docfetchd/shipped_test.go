@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +116,10 @@ func TestTheShippedProgramCannotBeToldAnotherSite(t *testing.T) {
 	p.Stop()
 }
 
+// mostAboveIdle is what the fetch and the indexing of a document of 4 MB may take
+// beyond what the idle daemon holds, in KiB.
+const mostAboveIdle = 24 << 10
+
 func TestATestBuildAsksThePretendSiteAndSaysSo(t *testing.T) {
 	demo := built(t, "grpcnotrace,pfsense_demo")
 	s := fakedocs.Start(t, fakedocs.Options{Document: fakedocs.Big()})
@@ -132,9 +138,15 @@ func TestATestBuildAsksThePretendSiteAndSaysSo(t *testing.T) {
 	if n := len(s.Requests()); n != 0 {
 		t.Errorf("%d requests before the first question", n)
 	}
+	idle := status(t, p.PID(), "VmRSS")
 	e, err := docs.Endpoint(within(t, 40*time.Second), &docspb.EndpointRequest{Path: "/api/v2/firewall/alias", Verb: "POST"})
 	if err != nil || !e.GetFound() || e.GetSource().GetFreshness() != "fresh" || e.GetSource().GetVersion() != fakedocs.Version {
 		t.Fatal(e, err)
+	}
+	if above := status(t, p.PID(), "VmHWM") - idle; above > mostAboveIdle {
+		t.Errorf("the fetch took %d KiB above the idle %d", above, idle)
+	} else {
+		t.Logf("idle %d KiB, at most %d KiB above", idle, above)
 	}
 	m, err := docs.Model(within(t, 40*time.Second), &docspb.ModelRequest{Name: "Pretend000", Offset: 290})
 	if err != nil || m.GetModel().GetFieldsTotal() != 297 || len(m.GetModel().GetFields()) != 7 {
@@ -168,4 +180,24 @@ func TestATestBuildAsksThePretendSiteAndSaysSo(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", where, code, p.Output())
 		}
 	}
+}
+
+// status returns a figure of /proc/PID/status, in KiB.
+func status(t *testing.T, pid int, field string) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("no %s", field)
+	return 0
 }
