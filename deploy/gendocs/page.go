@@ -115,6 +115,16 @@ func tool(b *bytes.Buffer, t *catalog.Tool) {
 	if t.Package != "" {
 		row("package", "`"+t.Package+"`; the notes say whether it is installed")
 	}
+	if t.Since != "" {
+		since := "REST API " + t.Since
+		if t.Instead != "" {
+			since += "; with an older one `" + t.Instead + "` shows the configuration"
+		}
+		row("since", since)
+	}
+	if k := t.Caution; k != nil {
+		row("with REST API "+k.UpTo+" or older", cell(k.Note))
+	}
 	row("capability", "`"+t.Capability+"`")
 	row("hidden without the argument", hidden(t.Model, ""))
 	if out := leftOut(t.Model, ""); out != "" {

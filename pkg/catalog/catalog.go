@@ -54,6 +54,7 @@ const (
 	Key                            // names the row; a row without it is unusable
 	InterfaceName                  // an interface, named as represent_interfaces_as says: descr, id or real name
 	Derived                        // not in the appliance's answer: read out of another field of the row by us
+	OrID                           // the id stands for it in rows without it
 )
 
 // Field is one field of a model, in the order it is shown.
@@ -119,6 +120,15 @@ type Tool struct {
 	Model      *Model // the shape of a row or of the object
 	Interpret  string // what the answer means and what it does not, in our words
 	Related    []string
-	Log        bool // a log endpoint: limit alone, newest rows, coverage stated
-	Reads      *Via // set where upstream's own endpoint lies
+	Log        bool     // a log endpoint: limit alone, newest rows, coverage stated
+	Reads      *Via     // set where upstream's own endpoint lies
+	Since      string   // first version of the REST API package that has the endpoint; "" when 2.7.1 did
+	Instead    string   // the tool that shows most of it on older versions; "" for none
+	Caution    *Caution // what older versions get wrong
+}
+
+// Caution is what the REST API package up to a version is known to answer wrongly.
+type Caution struct {
+	UpTo string // the last version that does
+	Note string // what is wrong, for the notes of an answer
 }

@@ -5,7 +5,7 @@ var diagnosticsTable = &Model{
 	Upstream: "Table",
 	Fields: []Field{
 		{Name: "id", Mark: Key},
-		{Name: "name", Mark: Key},
+		{Name: "name", Mark: Key | OrID, Desc: "equal to the id, which older versions alone send"},
 		{Name: "entries", List: true, Gate: Network, Mark: Address | Volatile, Desc: "addresses and networks in the pf table now"},
 	},
 }

@@ -179,10 +179,15 @@ func TestTheTableFitsTheRealDocument(t *testing.T) {
 			}
 		}
 	}
+	seen := 0
 	eachModel(Tools(), func(m *Model) {
 		if m.Upstream == "" {
+			if m != serverInfo && m != daemonInfo {
+				t.Errorf("%s: no upstream model to compare with", m.Name)
+			}
 			return
 		}
+		seen++
 		if _, ok := doc.Components.Schemas[m.Upstream]; !ok {
 			t.Errorf("%s: no schema %s", m.Name, m.Upstream)
 		}
@@ -190,11 +195,35 @@ func TestTheTableFitsTheRealDocument(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+	// Every model of every row, nested ones and those of the extended rows too.
+	if all := models(Tools()); seen != all-2 || seen < 120 {
+		t.Errorf("%d models were compared, the rows have %d", seen, all)
+	}
 	for full := range differsFromDocument {
 		if !used[full] {
 			t.Errorf("%s: listed as different and is not", full)
 		}
 	}
+}
+
+// models counts the models that rows reach, on its own: eachModel must not be
+// able to leave some out unseen.
+func models(rows []*Tool) int {
+	all := map[*Model]bool{}
+	for _, r := range rows {
+		todo := []*Model{r.Model}
+		for len(todo) > 0 {
+			m := todo[0]
+			todo = todo[1:]
+			all[m] = true
+			for _, f := range m.Fields {
+				if f.Kind == Object {
+					todo = append(todo, f.Model)
+				}
+			}
+		}
+	}
+	return len(all)
 }
 
 func TestTheComparisonWithADocumentCanFail(t *testing.T) {

@@ -132,6 +132,7 @@ var extendedRows = []*Tool{
 		Kind:       Configuration,
 		Model:      freeRADIUSMAC,
 		Interpret:  "Evidence of settings. An empty list can mean that the package is absent. A MAC address is easily imitated. The option texts are free: what looks like a secret in them is masked.",
+		Since:      "2.8.0",
 		Related:    []string{"pfsense_get_freeradius_interfaces", "pfsense_get_freeradius_eap", "pfsense_get_dhcp_static_mappings"},
 	},
 	{

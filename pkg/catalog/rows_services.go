@@ -14,7 +14,11 @@ var servicesRows = []*Tool{
 		Kind:       RuntimeStatus,
 		Model:      serviceStatus,
 		Interpret:  "status true: a process runs at this moment; it says nothing about whether it answers or is set up as meant. status is a boolean, not a word. enabled=true with status=false is a service that should run and does not. A service that is absent is not installed or not set up. Names are not unique: every OpenVPN instance is a row named openvpn, told apart by the description. dpinger is gateway monitoring, unbound the DNS resolver, dnsmasq the forwarder, kea-dhcp4 or dhcpd the DHCP server.",
-		Related:    []string{"pfsense_get_system_status", "pfsense_get_system_packages", "pfsense_get_service_watchdogs", "pfsense_get_status_logs_system"},
+		Caution: &Caution{
+			UpTo: "2.7.4",
+			Note: "services of packages (haproxy, named, radiusd, wireguard and the like) are shown as stopped and not enabled while they run: reliability known_wrong_for_package_services, draw nothing from their rows",
+		},
+		Related: []string{"pfsense_get_system_status", "pfsense_get_system_packages", "pfsense_get_service_watchdogs", "pfsense_get_status_logs_system"},
 	},
 	{
 		Name:       "pfsense_get_acme_settings",
@@ -67,6 +71,7 @@ var servicesRows = []*Tool{
 		Kind:       Configuration,
 		Model:      freeRadiusEap,
 		Interpret:  "Evidence only when the package is installed, see the package note. disable_weak_eap_types=false permits MD5, GTC and LEAP. tls_min_version below 1.2 admits old clients. Certificates are named by refid.",
+		Since:      "2.8.0",
 		Related:    []string{"pfsense_get_freeradius_interfaces", "pfsense_get_system_certificates", "pfsense_get_system_packages"},
 	},
 	{

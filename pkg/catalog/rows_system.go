@@ -51,6 +51,7 @@ var systemRows = []*Tool{
 		Kind:       Configuration,
 		Model:      systemHaSync,
 		Interpret:  "Evidence of intent: whether the last sync worked is only in the system log. pfsyncenabled copies connection states; synchronizetoip set makes this node the sender of the configuration and must be empty on the receiver, or both overwrite each other. pfsyncpeerip null uses multicast on pfsyncinterface. Only areas that read true are copied: changes elsewhere must be made on both nodes. Aliases copied while rules are not, or the reverse, is a usual cause of a peer that behaves otherwise after failover.",
+		Since:      "2.9.0",
 		Related:    []string{"pfsense_get_carp_status", "pfsense_get_firewall_virtual_ips", "pfsense_get_status_logs_system"},
 	},
 	{

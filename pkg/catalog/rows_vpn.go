@@ -115,6 +115,8 @@ var vpnRows = []*Tool{
 		Kind:       RuntimeStatus,
 		Model:      wireGuardPeerStatus,
 		Interpret:  "WireGuard has no connection: a handshake within the last two to three minutes means the peer is alive, an older one may just be idle. latest_handshake 0 and endpoint (none) mean never. transfer_rx growing shows that the peer's packets are accepted. allowed_ips decide which inner addresses are sent to and accepted from the peer. Without the package the API answers that it is missing, and so does this tool.",
+		Since:      "2.9.0",
+		Instead:    "pfsense_get_vpn_wireguard_peers",
 		Related:    []string{"pfsense_get_status_wireguard_tunnels", "pfsense_get_vpn_wireguard_peers", "pfsense_get_wireguard_apply_status"},
 	},
 	{
@@ -130,6 +132,8 @@ var vpnRows = []*Tool{
 		Kind:       RuntimeStatus,
 		Model:      wireGuardTunnelStatus,
 		Interpret:  "status up is the local interface alone and no evidence that a peer answers: look at latest_handshake of the peers. The rules that let WireGuard in and the tunnel's own rules are separate matters. Counters run since the interface came up.",
+		Since:      "2.9.0",
+		Instead:    "pfsense_get_vpn_wireguard_tunnels",
 		Related:    []string{"pfsense_get_status_wireguard_peers", "pfsense_get_vpn_wireguard_tunnels", "pfsense_get_vpn_wireguard_tunnel_addresses", "pfsense_get_wireguard_apply_status"},
 	},
 	{

@@ -25,7 +25,10 @@ var (
 	toolNamed = regexp.MustCompile(`pfsense_[a-z0-9_]+`)
 	fieldName = regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*_?$`)
 	pathShape = regexp.MustCompile(`^/api/v2(/[a-z0-9_]+)+$`)
-	kinds     = []string{Configuration, ApplyStatus, RuntimeStatus, DerivedState, History, CapabilityList, Identity}
+	// A version of the REST API package, as its own version endpoint writes it.
+	versionShape = regexp.MustCompile(`^[0-9]+(\.[0-9]+){2}$`)
+
+	kinds = []string{Configuration, ApplyStatus, RuntimeStatus, DerivedState, History, CapabilityList, Identity}
 )
 
 // noKey are list models whose rows have no name of their own, with the reason.
@@ -45,6 +48,8 @@ var rules = []rule{
 	{"every list has a key, and a key is a plain shown value", keys},
 	{"marks and values fit the kind of the field", marks},
 	{"a time of the request has a companion that says whether it is one", companions},
+	{"a version is one, a substitute is another tool, and an older version is said to be wrong in words", versions},
+	{"the id that stands for a name is a text, as is the name", standIns},
 	{"only logs have derived fields, and they have their text", logs},
 	{"one model name has one model", modelNames},
 	{"one kind of data has one gate everywhere", evenGates},
@@ -265,6 +270,28 @@ func companions(rows []*Tool, fault faultFunc) {
 		}
 		if f.Companion != "" && !slices.ContainsFunc(m.Fields, func(o Field) bool { return o.UpName() == f.Companion }) {
 			fault("%s.%s: companion %q is no field", m.Name, f.Name, f.Companion)
+		}
+	})
+}
+
+func versions(rows []*Tool, fault faultFunc) {
+	for _, r := range rows {
+		if r.Since != "" && !versionShape.MatchString(r.Since) || r.Instead != "" && (r.Since == "" || r.Instead == r.Name || !named(rows, r.Instead)) {
+			fault("%s: since %q, instead %q", r.Name, r.Since, r.Instead)
+		}
+		if k := r.Caution; k != nil && (!versionShape.MatchString(k.UpTo) || k.Note == "" || utf8.RuneCountInString(k.Note) > 250) {
+			fault("%s: a caution of %q with %d bytes", r.Name, k.UpTo, len(k.Note))
+		}
+	}
+}
+
+func standIns(rows []*Tool, fault faultFunc) {
+	eachField(rows, func(m *Model, f *Field) {
+		if f.Mark&OrID == 0 {
+			return
+		}
+		if f.Kind != String || f.List || !slices.ContainsFunc(m.Fields, func(o Field) bool { return o.UpName() == "id" && o.Kind == String && o.Gate == f.Gate }) {
+			fault("%s.%s: no text id can stand for it", m.Name, f.Name)
 		}
 	})
 }

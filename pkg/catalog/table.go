@@ -27,10 +27,14 @@ const (
 )
 
 // Internal endpoints: read by the server itself to tell an absent package from
-// an empty one and to learn how interfaces are named. Both are rows too.
+// an empty one, to learn how interfaces are named, what the installed version
+// can do and which DHCP server answers. All are rows too.
 const (
 	PathPackages        = "/api/v2/system/packages"
 	PathRESTAPISettings = "/api/v2/system/restapi/settings"
+	PathRESTAPIVersion  = "/api/v2/system/restapi/version"
+	PathServices        = "/api/v2/status/services"
+	PathDHCPLeases      = "/api/v2/status/dhcp_server/leases"
 )
 
 // Tools returns every row in the order of the table: by toolset, then as

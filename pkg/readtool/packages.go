@@ -76,12 +76,12 @@ func (r *Reader) readPackages(ctx context.Context, caller pfrest.Caller) (names 
 			sound = false
 			return true
 		}
-		name, err := jsontext.AppendUnquote(nil, member[0])
-		if err != nil || len(name) == 0 || len(name) > maxPackageName {
+		name := text(member[0])
+		if name == "" || len(name) > maxPackageName {
 			sound = false
 			return true
 		}
-		names[string(name)] = true
+		names[name] = true
 		return true
 	})
 	return names, err == nil && sound && w.Complete && !w.Changed && len(w.Bad) == 0

@@ -56,6 +56,8 @@ type Reader struct {
 	cfg      Config
 	shapes   sync.Map // *catalog.Model to *row.Shape
 	packages packages
+	version  fact // of the REST API package
+	backend  fact // the DHCP server
 }
 
 // New returns a Reader. A setting out of its bounds is Invalid.
@@ -126,7 +128,7 @@ func (r *Reader) Run(ctx context.Context, caller pfrest.Caller, t *catalog.Tool,
 		err = c.usable()
 	}
 	if err != nil {
-		return Result{}, explain(t, err)
+		return Result{}, r.explain(ctx, caller, t, err)
 	}
 	return c.result(ctx), nil
 }
@@ -147,9 +149,11 @@ func (r *Reader) shape(m *catalog.Model) (*row.Shape, error) {
 
 // explain turns a client's error into this tool's: what the appliance leaves out
 // of its refusals comes from the table.
-func explain(t *catalog.Tool, err error) error {
+func (r *Reader) explain(ctx context.Context, caller pfrest.Caller, t *catalog.Tool, err error) error {
 	e := errs.Public(err)
 	switch e.Class {
+	case pfrest.ClassNotInstalled:
+		return r.unavailable(ctx, caller, t, err)
 	case pfrest.ClassAuthorization:
 		path := t.Path
 		if t.Reads != nil {

@@ -87,35 +87,35 @@ func TestBadArgumentsAreRefusedBeforeAnyRequest(t *testing.T) {
 	f := &fake{data: map[string]string{testPath: rows(1)}}
 	r := reader(t, Config{Client: f})
 	for args, want := range map[string]string{
-		`[]`:                               "must be a JSON object",
-		`{`:                                "not valid JSON",
-		`{"limit":1}{}`:                    "not valid JSON",
-		`{"limit":1,"limit":2}`:            "named twice",
-		`{"limit":0}`:                      "limit must be from 1 to 100, got 0",
-		`{"limit":101}`:                    "limit must be from 1 to 100, got 101",
-		`{"limit":-1}`:                     "got -1",
-		`{"limit":1.5}`:                    "whole number",
-		`{"limit":1e1}`:                    "whole number",
-		`{"limit":"ten"}`:                  "whole number",
-		`{"limit":" 5"}`:                   "whole number",
-		`{"limit":true}`:                   "whole number",
-		`{"limit":null}`:                   "whole number",
-		`{"limit":99999999999999999999}`:   "a number of 20 digits",
-		`{"offset":100001}`:                "offset must be from 0 to 100000, got 100001",
-		`{"offset":-1}`:                    "got -1",
-		`{"fields":"name"}`:                "list of texts",
-		`{"fields":[1]}`:                   "list of texts",
-		`{"fields":[]}`:                    "1 to 100 fields",
-		`{"fields":["nmae"]}`:              "no field of this tool",
-		`{"fields":["address"]}`:           "identifying metadata",
-		`{"fields":["conns.user"]}`:        "identifying metadata",
-		`{"where":["address = 10.0.0.1"]}`: "identifying metadata",
-		`{"where":["conns.user = al"]}`:    "identifying metadata",
-		`{"where":{}}`:                     "list of texts",
-		`{"where":["nmae = x"]}`:           "unknown field",
-		`{"include_identifying_metadata":"yes"}`:                  "must be true or false",
-		`{"include_identifying_metadata":1}`:                      "must be true or false",
-		`{"limt":5}`:                                              "unknown argument; allowed: limit, offset, fields, where, include_identifying_metadata",
+		`[]`:                                     "must be a JSON object",
+		`{`:                                      "not valid JSON",
+		`{"limit":1}{}`:                          "not valid JSON",
+		`{"limit":1,"limit":2}`:                  "named twice",
+		`{"limit":0}`:                            "limit must be from 1 to 100, got 0",
+		`{"limit":101}`:                          "limit must be from 1 to 100, got 101",
+		`{"limit":-1}`:                           "got -1",
+		`{"limit":1.5}`:                          "whole number",
+		`{"limit":1e1}`:                          "whole number",
+		`{"limit":"ten"}`:                        "whole number",
+		`{"limit":" 5"}`:                         "whole number",
+		`{"limit":true}`:                         "whole number",
+		`{"limit":null}`:                         "whole number",
+		`{"limit":99999999999999999999}`:         "a number of 20 digits",
+		`{"offset":100001}`:                      "offset must be from 0 to 100000, got 100001",
+		`{"offset":-1}`:                          "got -1",
+		`{"fields":"name"}`:                      "list of texts",
+		`{"fields":[1]}`:                         "list of texts",
+		`{"fields":[]}`:                          "1 to 100 fields",
+		`{"fields":["nmae"]}`:                    "no field of this tool",
+		`{"fields":["address"]}`:                 "identifying metadata",
+		`{"fields":["conns.user"]}`:              "identifying metadata",
+		`{"where":["address = 10.0.0.1"]}`:       "identifying metadata",
+		`{"where":["conns.user = al"]}`:          "identifying metadata",
+		`{"where":{}}`:                           "list of texts",
+		`{"where":["nmae = x"]}`:                 "unknown field",
+		`{"include_identifying_metadata":"yes"}`: "must be true or false",
+		`{"include_identifying_metadata":1}`:     "must be true or false",
+		`{"limt":5}`:                             "unknown argument; allowed: limit, offset, fields, where, include_identifying_metadata",
 		`{"where":["name = ` + strings.Repeat("x", 70000) + `"]}`: "at most 65536 bytes",
 	} {
 		e := fails(t, r, testTool(), args)
@@ -421,12 +421,12 @@ func TestPackageStateIsLookedUpAndNeverInferred(t *testing.T) {
 
 func TestAnEmptyLeaseListSaysWhatItDoesNotTell(t *testing.T) {
 	tool := testTool()
-	tool.Path = leasesPath
-	f := &fake{data: map[string]string{leasesPath: `[]`}}
+	tool.Path = catalog.PathDHCPLeases
+	f := &fake{data: map[string]string{catalog.PathDHCPLeases: `[]`}}
 	if a, _ := run(t, reader(t, Config{Client: f}), tool, `{}`); !hasNote(a.Notes, "an empty lease list does not tell") {
 		t.Fatalf("%q", a.Notes)
 	}
-	if real, ok := catalog.Lookup("pfsense_get_dhcp_leases"); ok && real.Path != leasesPath {
+	if real, ok := catalog.Lookup("pfsense_get_dhcp_leases"); ok && real.Path != catalog.PathDHCPLeases {
 		t.Fatalf("the catalog's leases are at %s", real.Path)
 	}
 }

@@ -82,7 +82,9 @@ func (c *call) notes(ctx context.Context) []string {
 	var n []string
 	add := func(format string, a ...any) { n = append(n, fmt.Sprintf(format, a...)) }
 
+	c.cautionNote(ctx, add)
 	c.packageNote(ctx, add)
+	c.leaseNote(ctx, add)
 	c.readingNotes(add)
 	c.fittingNotes(add)
 	if hidden := c.shape.Hidden(c.args.Pick); hidden > 0 && !c.args.Flag {
@@ -153,14 +155,7 @@ func (c *call) readingNotes(add func(string, ...any)) {
 	if w.Links {
 		add("the appliance's HATEOAS setting is on: every call is many times slower; switch it off in the REST API settings")
 	}
-	if c.tool.List && c.scanned == 0 && c.tool.Path == leasesPath {
-		add("an empty lease list does not tell no leases, a stopped server and a back end that does not answer apart")
-	}
 }
-
-// leasesPath is the list that is empty, with status 200, when Kea's control
-// socket is gone or the other back end runs (field case 31).
-const leasesPath = "/api/v2/status/dhcp_server/leases"
 
 // fittingNotes says what was cut or masked in the rows shown.
 func (c *call) fittingNotes(add func(string, ...any)) {

@@ -88,6 +88,9 @@ func (d *Decoder) Decode(raw []byte) bool {
 func (d *Decoder) Usable() bool {
 	for i := range d.shape.shown {
 		f := &d.shape.fields[i]
+		if f.Mark&catalog.OrID != 0 {
+			d.fallBack(&d.cells[top+1+int32(i)])
+		}
 		if s := d.cells[top+1+int32(i)].state; f.Mark&catalog.Key != 0 && s != value && s != own && !d.hides(f) {
 			return false
 		}
@@ -99,6 +102,17 @@ func (d *Decoder) Usable() bool {
 		}
 	}
 	return true
+}
+
+// fallBack lets the row's id stand for a text that it lacks.
+func (d *Decoder) fallBack(c *cell) {
+	at, ok := d.shape.index["id"]
+	if !ok || at == ignored || d.shape.fields[at].Kind != catalog.String || c.state != absent && c.state != null {
+		return
+	}
+	if id := d.cells[top+1+int32(at)]; id.state == value {
+		*c = id
+	}
 }
 
 // hides says whether the caller may not see the field.

@@ -300,6 +300,33 @@ func TestARowOfTooManyObjectsIsUnusableBeforeItCostsMemory(t *testing.T) {
 	}
 }
 
+func TestTheIdStandsForANameThatIsNotSent(t *testing.T) {
+	m := &catalog.Model{Name: "Table", Fields: []catalog.Field{
+		{Name: "id", Mark: catalog.Key},
+		{Name: "name", Mark: catalog.Key | catalog.OrID},
+	}}
+	s, err := Compile(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder(s, false)
+	for in, want := range map[string]string{
+		`{"id":"bogons","name":null}`:    `{"id":"bogons","name":"bogons"}`,
+		`{"id":"bogons"}`:                `{"id":"bogons","name":"bogons"}`,
+		`{"name":"other","id":"bogons"}`: `{"id":"bogons","name":"other"}`,
+		`{"id":"bogons","name":7}`:       "unusable", // sent, and no name: nothing is guessed
+		`{"id":null,"name":null}`:        "unusable",
+		`{"id":7,"name":null}`:           "unusable",
+	} {
+		if got := decoded(t, d, in); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+	if k := d.Counts.Absent[1]; k != 0 {
+		t.Errorf("a name that the id stands for counts as missing %d times", k)
+	}
+}
+
 func TestABrokenModelIsRefused(t *testing.T) {
 	loop := &catalog.Model{Name: "Loop"}
 	loop.Fields = []catalog.Field{{Name: "x", Kind: catalog.Object, Model: loop}}
