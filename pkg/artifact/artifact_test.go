@@ -220,6 +220,24 @@ func TestE3BytesThatAreNotCanonicalAreRefusedThoughValidlySigned(t *testing.T) {
 	}
 }
 
+func TestE3ASignatureHasOneForm(t *testing.T) {
+	for _, k := range kinds() {
+		b := k.file(t)
+		key := []byte(`"proof":"`)
+		if bytes.Contains(b, []byte(`"attestation":"`)) {
+			key = []byte(`"attestation":"`)
+		}
+		// A decoder of base64 skips line ends; the file is canonical with one in it.
+		bad := bytes.Replace(b, key, append(bytes.Clone(key), `\n`...), 1)
+		if k.name == "pending" {
+			bad = bytes.Replace(b, []byte(`"attestation":"`), []byte(`"attestation":"\n`), 1)
+		}
+		if _, err := k.parse(bad); artifact.ClassOf(err) != artifact.Structure {
+			t.Errorf("%s: a signature with a line end: %v", k.name, err)
+		}
+	}
+}
+
 func TestA8EveryOtherVersionIsRefusedAsStructure(t *testing.T) {
 	for _, k := range kinds() {
 		v, err := canon.DecodeExact(k.file(t))

@@ -149,3 +149,12 @@ func TestA6AnAuthorizationIsForOneRequestChangeAndPlan(t *testing.T) {
 		t.Error("other evidence fits when the plan does")
 	}
 }
+
+func TestC4AChangeForOneApplianceUnderThePlanOfAnotherIsRefused(t *testing.T) {
+	// Consistent in itself: every digest is the true one of what the file carries.
+	p := at.Preview()
+	p.Plan.Executor.ApplianceTarget = strings.Repeat("0", 64)
+	if _, err := artifact.Sign(p, at.KeyX()); artifact.ClassOf(err) != artifact.Binding {
+		t.Errorf("%v", err)
+	}
+}

@@ -198,7 +198,16 @@ func TestNoTerminalNoSignature(t *testing.T) {
 	for name, io := range map[string][2]*os.File{"piped answer": {r, x.slave}, "piped review": {x.slave, w}, "both": {r, w}} {
 		var errs bytes.Buffer
 		out := m.out()
-		code := Run(Env{In: io[0], Out: io[1], Err: &errs, Dir: m.dir, Now: m.now}, []string{"sign-authorization", "-i", in, "-o", out})
+		ended := make(chan int, 1)
+		go func() {
+			ended <- Run(Env{In: io[0], Out: io[1], Err: &errs, Dir: m.dir, Now: m.now}, []string{"sign-authorization", "-i", in, "-o", out})
+		}()
+		code := -1
+		select {
+		case code = <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: it waits for an answer", name)
+		}
 		if _, err := os.Stat(out); code != 1 || !strings.Contains(errs.String(), "no terminal") || !os.IsNotExist(err) {
 			t.Errorf("%s: exit %d, %s", name, code, errs.String())
 		}

