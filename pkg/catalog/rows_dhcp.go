@@ -4,7 +4,7 @@ var dhcpRows = []*Tool{
 	{
 		Name:       "pfsense_get_dhcp_leases",
 		Title:      "DHCP leases",
-		Desc:       "DHCPv4 leases and static mappings now: address, MAC, host name, interface, times, state. Empty can also mean the DHCP back end is not read.",
+		Desc:       "DHCPv4 leases and static mappings now: address, MAC, host name, interface, times, state.",
 		Toolset:    SetDHCP,
 		Core:       true,
 		Capability: "DHCP_LEASE_READ",

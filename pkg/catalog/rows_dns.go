@@ -30,7 +30,7 @@ var dnsRows = []*Tool{
 	{
 		Name:       "pfsense_get_dns_resolver_access_lists",
 		Title:      "DNS resolver access lists",
-		Desc:       "Which networks may query the DNS resolver, with action, as stored. Automatic entries for local networks are absent.",
+		Desc:       "Which networks may query the DNS resolver, with action, as stored. Automatic entries are absent.",
 		Toolset:    SetDNS,
 		Capability: "DNS_RESOLVER_ACCESS_LIST_READ",
 		Path:       "/api/v2/services/dns_resolver/access_lists",

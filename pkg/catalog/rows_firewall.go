@@ -77,7 +77,7 @@ var firewallRows = []*Tool{
 	{
 		Name:       "pfsense_get_diagnostics_tables",
 		Title:      "pf tables",
-		Desc:       "Contents of pf tables now: aliases resolved, bogons, blocked clients. Can be very large; ask for one with where on name.",
+		Desc:       "Contents of pf tables now: aliases resolved, bogons, blocked clients. Very large; ask for one with where on name.",
 		Toolset:    SetFirewall,
 		Capability: "DIAGNOSTICS_TABLES_READ",
 		Path:       "/api/v2/diagnostics/tables",
@@ -117,7 +117,7 @@ var firewallRows = []*Tool{
 	{
 		Name:       "pfsense_get_firewall_nat_outbound_mappings",
 		Title:      "Outbound NAT mappings",
-		Desc:       "Manual outbound NAT as stored, in order. Automatic mappings are absent; in mode automatic these rows are not in force.",
+		Desc:       "Manual outbound NAT as stored, in order. Automatic mappings are absent; in mode automatic none is in force.",
 		Toolset:    SetFirewall,
 		Capability: "FIREWALL_NAT_READ",
 		Path:       "/api/v2/firewall/nat/outbound/mappings",
@@ -169,7 +169,7 @@ var firewallRows = []*Tool{
 	{
 		Name:       "pfsense_get_firewall_traffic_shaper_limiters",
 		Title:      "Limiters",
-		Desc:       "Limiters with bandwidth per schedule and their queues, as stored. Slow: ten or more seconds with many limiters.",
+		Desc:       "Limiters with bandwidth per schedule and their queues, as stored. Slow with many limiters.",
 		Toolset:    SetFirewall,
 		Capability: "FIREWALL_TRAFFIC_SHAPER_READ",
 		Path:       "/api/v2/firewall/traffic_shaper/limiters",

@@ -4,7 +4,7 @@ var servicesRows = []*Tool{
 	{
 		Name:       "pfsense_get_service_status",
 		Title:      "Services",
-		Desc:       "Services with enabled and running. Names repeat, one row per instance. Running is not answering.",
+		Desc:       "Services with enabled and running. Names repeat, one row per instance.",
 		Toolset:    SetServices,
 		Core:       true,
 		Capability: "SERVICE_READ",

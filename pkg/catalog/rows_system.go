@@ -4,7 +4,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_system_status",
 		Title:      "System status",
-		Desc:       "Hardware and load now: platform, uptime, CPU, memory, swap, disk, mbufs, temperature. Percentages; a sensor that is missing reads null.",
+		Desc:       "Hardware and load now: platform, uptime, CPU, memory, swap, disk, mbufs, temperature. Percentages; a missing sensor is null.",
 		Toolset:    SetSystem,
 		Core:       true,
 		Capability: "SYSTEM_READ",
@@ -30,7 +30,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_carp_status",
 		Title:      "CARP status",
-		Desc:       "Whether CARP is switched on here and whether maintenance mode holds this node back. Master or backup is per virtual IP.",
+		Desc:       "Whether CARP is on here and maintenance mode holds this node back. Master or backup is per virtual IP.",
 		Toolset:    SetSystem,
 		Core:       true,
 		Capability: "STATUS_CARP_READ",
@@ -57,7 +57,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_system_packages",
 		Title:      "Installed packages",
-		Desc:       "Installed pfSense packages with installed and latest version. A package that is not listed is not installed.",
+		Desc:       "Installed pfSense packages with installed and latest version.",
 		Toolset:    SetSystem,
 		Core:       true,
 		Capability: "SYSTEM_PACKAGE_READ",
@@ -115,7 +115,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_status_logs_settings",
 		Title:      "Log settings",
-		Desc:       "What is logged, how long local files last and where logs are sent. Settings, no log lines.",
+		Desc:       "Log settings: what is logged, how long files last, where logs are sent.",
 		Toolset:    SetSystem,
 		Core:       true,
 		Capability: "STATUS_LOGS_SETTINGS_READ",
@@ -220,7 +220,7 @@ var systemRows = []*Tool{
 	{
 		Name:       "pfsense_get_system_package_available",
 		Title:      "Available packages",
-		Desc:       "Packages in the repository, with version and whether installed. Slow; needs the appliance to reach the repository.",
+		Desc:       "Packages in the repository, with version and whether installed. Slow: the appliance asks the repository.",
 		Toolset:    SetSystem,
 		Capability: "SYSTEM_PACKAGE_AVAILABLE_READ",
 		Path:       "/api/v2/system/package/available",

@@ -4,7 +4,7 @@ var vpnRows = []*Tool{
 	{
 		Name:       "pfsense_get_status_openvpn_servers",
 		Title:      "OpenVPN server status",
-		Desc:       "OpenVPN servers that run, with connected clients and their routes. A server that is down or has no management socket shows no clients.",
+		Desc:       "OpenVPN servers that run, with connected clients and their routes. A server that is down shows no clients.",
 		Toolset:    SetVPN,
 		Core:       true,
 		Capability: "STATUS_OPENVPN_SERVER_READ",
@@ -46,7 +46,7 @@ var vpnRows = []*Tool{
 	{
 		Name:       "pfsense_get_status_ipsec_child_sas",
 		Title:      "IPsec child SAs",
-		Desc:       "Child SAs up now, as a flat list: selectors, cipher, counters, times. Read from the IKE SAs; parent_id is their id.",
+		Desc:       "Child SAs up now, flat: selectors, cipher, counters, times. parent_id is the IKE SA's id.",
 		Toolset:    SetVPN,
 		Capability: "STATUS_IPSEC_CHILD_SA_READ",
 		Path:       "/api/v2/status/ipsec/child_sas",
@@ -209,7 +209,7 @@ var vpnRows = []*Tool{
 	{
 		Name:       "pfsense_get_vpn_wireguard_tunnel_addresses",
 		Title:      "WireGuard tunnel addresses",
-		Desc:       "Inner addresses of the WireGuard tunnels. parent_id is the tunnel; assigned tunnels have theirs on the interface instead.",
+		Desc:       "Inner addresses of the WireGuard tunnels. parent_id is the tunnel; assigned tunnels have theirs on the interface.",
 		Toolset:    SetVPN,
 		Capability: "VPN_WIREGUARD_TUNNEL_ADDRESS_READ",
 		Path:       "/api/v2/vpn/wireguard/tunnel/addresses",

@@ -87,7 +87,7 @@ func lint(x tool) (bad []string) {
 // keywords are those that a served schema may use, and what each may hold.
 var keywords = map[string]string{
 	"type": "text", "const": "text", "properties": "schemas", "items": "schema", "anyOf": "list", "required": "texts", "enum": "texts",
-	"additionalProperties": "false", "minimum": "number", "maximum": "number", "maxItems": "number",
+	"additionalProperties": "closed", "minimum": "number", "maximum": "number", "maxItems": "number",
 	"maxLength": "number", "minLength": "number", "description": "text", "pattern": "text",
 }
 
@@ -126,9 +126,9 @@ func schema(at string, v any, fault func(string, ...any)) {
 			if !ok || err != nil || math.Abs(f) > 1<<53 {
 				fault("%s is no number that every client can read", here)
 			}
-		case "false":
+		case "closed":
 			if s[k] != false {
-				fault("%s is not false", here)
+				schema(here, s[k], fault)
 			}
 		case "schema":
 			schema(here, s[k], fault)
