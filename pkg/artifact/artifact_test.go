@@ -48,10 +48,12 @@ func kinds() []kind {
 		{"observation", func(t testing.TB) artifact.Artifact { return at.Observation(t) }, as(artifact.ParseObservation), at.KeyX()},
 		{"reconciliation", func(t testing.TB) artifact.Artifact { return at.Reconciliation(t, strings.Repeat("8", 64)) }, as(artifact.ParseReconciliation), at.KeyR()},
 		{"rollback request", func(testing.TB) artifact.Artifact { return at.RollbackRequest(at.Intent(), at.Plan()) }, as(artifact.ParseRollbackRequest), at.KeyX()},
-		{"rollback", func(t testing.TB) artifact.Artifact {
-			return at.Rollback(t, canon.RoleRollback, at.ConfirmationID, nonce)
+		{
+			"rollback", func(t testing.TB) artifact.Artifact {
+				return at.Rollback(t, canon.RoleRollback, at.ConfirmationID, nonce)
+			},
+			as(func(b []byte) (*artifact.Rollback, error) { return artifact.ParseRollback(b, canon.RoleRollback) }), at.KeyC(),
 		},
-			as(func(b []byte) (*artifact.Rollback, error) { return artifact.ParseRollback(b, canon.RoleRollback) }), at.KeyC()},
 		{"rollback authorization", func(t testing.TB) artifact.Artifact {
 			return at.Rollback(t, canon.RoleRollbackAuthorization, at.AuthorizationID, nonce)
 		}, as(func(b []byte) (*artifact.Rollback, error) {
@@ -392,5 +394,29 @@ func TestNoFaultQuotesTheFile(t *testing.T) {
 			delete(holder, "zqxzqx")
 			holder[key] = was
 		})
+	}
+}
+
+func TestReview15TheDigestOfASignedFileCoversItsProof(t *testing.T) {
+	seen := map[string]string{}
+	for _, k := range kinds() {
+		a, ok := k.make(t).(interface {
+			artifact.Signed
+			Digest() (string, error)
+		})
+		if !ok {
+			continue
+		}
+		for _, key := range []ed25519.PrivateKey{at.KeyA(), at.KeyC()} {
+			at.File(t, a, key)
+			d, err := a.Digest()
+			if was, twice := seen[d]; err != nil || twice {
+				t.Errorf("%s has the digest of %s: %v", k.name, was, err)
+			}
+			seen[d] = k.name
+		}
+	}
+	if len(seen) != 12 {
+		t.Errorf("%d digests of signed files", len(seen))
 	}
 }

@@ -46,6 +46,10 @@ func member(t *testing.T, b []byte, key string) any {
 	return v.(canon.Object)[key]
 }
 
+// The vectors "rollback proof" and "rebaseline proof" are absent here: the nonces (and
+// the second one's times) that they were made with are written down nowhere, so
+// nobody can make them again. TestA7 and TestReview02 hold the two files to their
+// rules instead.
 func TestE1EveryVectorOfTheFilesReproduces(t *testing.T) {
 	want := vectors(t)
 	check := func(name string, got string, err error) {

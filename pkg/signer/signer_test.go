@@ -217,8 +217,11 @@ func TestNoTerminalNoSignature(t *testing.T) {
 func TestC4EditedFilesAreRefusedBeforeAnythingIsShown(t *testing.T) {
 	m := newMachine(t, authority.Authorization, at.KeyA(), "09:26:53")
 	for _, edit := range [][2]string{
-		{`"requested_description":"DMZ web servers"`, `"requested_description":"harmless text!!"`}, {`"previous_description":"Old text"`, `"previous_description":"New text"`},
-		{`"new_description":"DMZ web servers"`, `"new_description":"DMZ web serverz"`}, {`"alias_name":"web_servers"`, `"alias_name":"web_server5"`}, {`"anchor_baseline":41`, `"anchor_baseline":40`},
+		{`"requested_description":"DMZ web servers"`, `"requested_description":"harmless text!!"`},
+		{`"previous_description":"Old text"`, `"previous_description":"New text"`},
+		{`"new_description":"DMZ web servers"`, `"new_description":"DMZ web serverz"`},
+		{`"alias_name":"web_servers"`, `"alias_name":"web_server5"`},
+		{`"anchor_baseline":41`, `"anchor_baseline":40`},
 	} {
 		b := bytes.Replace(preview(t), []byte(edit[0]), []byte(edit[1]), 1)
 		if bytes.Equal(b, preview(t)) {
@@ -448,9 +451,20 @@ func TestFilesThatOthersCanTouchOrThatExistAreRefused(t *testing.T) {
 func TestCommandLinesThatAreNotUnderstoodExitTwo(t *testing.T) {
 	m := newMachine(t, authority.Authorization, at.KeyA(), "09:26:53")
 	for _, args := range [][]string{
-		nil, {"sign"}, {"sign-authorization"}, {"sign-authorization", "-i", "x"}, {"sign-authorization", "-i", "x", "-o", "y", "z"}, {"sign-authorization", "-yes", "-i", "x", "-o", "y"},
-		{"sign-authorization", "-i", "x", "-o", "y", "-ttl", "1h"}, {"sign-reconciliation", "-i", "x", "-o", "y"}, {"sign-reconciliation", "-i", "x", "-o", "y", "-outcome", "unknown"},
-		{"sign-rebaseline", "-i", "x", "-o", "y", "-reason", "because"}, {"keygen"}, {"keygen", "-owner", "executor", "-id", "x"}, {"keygen", "-owner", "authorization", "-id", "a b"}, {"pins", "x"},
+		nil,
+		{"sign"},
+		{"sign-authorization"},
+		{"sign-authorization", "-i", "x"},
+		{"sign-authorization", "-i", "x", "-o", "y", "z"},
+		{"sign-authorization", "-yes", "-i", "x", "-o", "y"},
+		{"sign-authorization", "-i", "x", "-o", "y", "-ttl", "1h"},
+		{"sign-reconciliation", "-i", "x", "-o", "y"},
+		{"sign-reconciliation", "-i", "x", "-o", "y", "-outcome", "unknown"},
+		{"sign-rebaseline", "-i", "x", "-o", "y", "-reason", "because"},
+		{"keygen"},
+		{"keygen", "-owner", "executor", "-id", "x"},
+		{"keygen", "-owner", "authorization", "-id", "a b"},
+		{"pins", "x"},
 	} {
 		if r := m.run(nil, args...); r.code != 2 || !strings.Contains(r.errs, "mcpsign signs") {
 			t.Errorf("%v: exit %d, %s", args, r.code, r.errs)

@@ -163,9 +163,18 @@ func TestAContainerCannotExhaustTheMachine(t *testing.T) {
 	b, err := seal(authority.Authorization, seed, []byte("x"), cheap())
 	check(t, err)
 	for _, change := range [][2]string{
-		{`"memory_kib":8192`, `"memory_kib":1048577`}, {`"memory_kib":8192`, `"memory_kib":0`}, {`"memory_kib":8192`, `"memory_kib":-1`}, {`"passes":1`, `"passes":11`}, {`"passes":1`, `"passes":0`},
-		{`"threads":1`, `"threads":257`}, {`"threads":1`, `"threads":0`}, {`"kdf":"argon2id-v19"`, `"kdf":"none"`}, {`"owner":"authorization"`, `"owner":"executor"`}, {`"schema_version":1`, `"schema_version":2`},
-		{`{"kdf"`, `{"extra":1,"kdf"`}, {`,"threads":1`, ``},
+		{`"memory_kib":8192`, `"memory_kib":1048577`},
+		{`"memory_kib":8192`, `"memory_kib":0`},
+		{`"memory_kib":8192`, `"memory_kib":-1`},
+		{`"passes":1`, `"passes":11`},
+		{`"passes":1`, `"passes":0`},
+		{`"threads":1`, `"threads":257`},
+		{`"threads":1`, `"threads":0`},
+		{`"kdf":"argon2id-v19"`, `"kdf":"none"`},
+		{`"owner":"authorization"`, `"owner":"executor"`},
+		{`"schema_version":1`, `"schema_version":2`},
+		{`{"kdf"`, `{"extra":1,"kdf"`},
+		{`,"threads":1`, ``},
 	} {
 		if bad := strings.Replace(string(b), change[0], change[1], 1); bad == string(b) {
 			t.Errorf("no %s in %s", change[0], b)
