@@ -57,9 +57,12 @@ func fieldFact(f *docspb.Field) string {
 		is   bool
 		text string
 	}{
-		{f.GetNullable(), "nullable"}, {f.GetReadOnly(), "read only"}, {f.GetWriteOnly(), "write only"},
+		{f.GetNullable(), "nullable"},
+		{f.GetReadOnly(), "read only"},
+		{f.GetWriteOnly(), "write only"},
 		{f.DefaultValue != nil, "default " + f.GetDefaultValue()},
-		{f.Minimum != nil, "minimum " + f.GetMinimum()}, {f.Maximum != nil, "maximum " + f.GetMaximum()},
+		{f.Minimum != nil, "minimum " + f.GetMinimum()},
+		{f.Maximum != nil, "maximum " + f.GetMaximum()},
 		{f.GetMaxLength() > 0, fmt.Sprintf("at most %d characters", f.GetMaxLength())},
 	} {
 		if w.is {

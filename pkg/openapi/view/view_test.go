@@ -105,8 +105,7 @@ func TestCapsHold(t *testing.T) {
 	for range 30 {
 		names = append(names, "p"+strings.Repeat("x", len(names)))
 	}
-	fakedocs.At(tree, "paths", "/api/v2/services/probe", "get")["description"] =
-		fakedocs.Details(strings.Repeat("words ", 200), "Singular", "Probe", strings.Join(names, ", "), strings.Join(names, ", "), "No")
+	fakedocs.At(tree, "paths", "/api/v2/services/probe", "get")["description"] = fakedocs.Details(strings.Repeat("words ", 200), "Singular", "Probe", strings.Join(names, ", "), strings.Join(names, ", "), "No")
 	ix := index(t, tree)
 	e := Endpoint(ix, "/api/v2/services/probe", "GET").GetEndpoint()
 	if len(e.GetPrivileges()) != MaxItems || e.GetPrivilegesTotal() != 30 || len(e.GetPackages()) != MaxItems || len(e.GetDescription()) > 500 || !e.GetDescriptionCut() {

@@ -136,9 +136,9 @@ func (g apiTool) endpoint(ctx context.Context, caller pfrest.Caller, path, verb 
 			return g.docs.Endpoint(ctx, &docspb.EndpointRequest{Path: path, Verb: verb})
 		})
 	})
-	ctx, cancel := context.WithTimeout(ctx, docfetchdWithin)
+	bound, cancel := context.WithTimeout(ctx, docfetchdWithin)
 	defer cancel()
-	ix, src, problem := g.doc.Get(ctx, caller)
+	ix, src, problem := g.doc.Get(bound, caller)
 	if app.Problem = problem; ix != nil {
 		app.Answer = view.Endpoint(ix, path, verb)
 		app.Answer.Source = src
@@ -153,9 +153,9 @@ func (g apiTool) model(ctx context.Context, caller pfrest.Caller, req *docspb.Mo
 	wg.Go(func() {
 		up = ask(ctx, docfetchdWithin, func(ctx context.Context) (*docspb.ModelResponse, error) { return g.docs.Model(ctx, req) })
 	})
-	ctx, cancel := context.WithTimeout(ctx, docfetchdWithin)
+	bound, cancel := context.WithTimeout(ctx, docfetchdWithin)
 	defer cancel()
-	ix, src, problem := g.doc.Get(ctx, caller)
+	ix, src, problem := g.doc.Get(bound, caller)
 	if app.Problem = problem; ix != nil {
 		app.Answer = view.Model(ix, req)
 		app.Answer.Source = src

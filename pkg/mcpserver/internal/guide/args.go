@@ -76,8 +76,12 @@ func parseAPIArgs(args []byte) (apiArgs, error) {
 		name string
 		text *string
 	}{
-		{"tool_name", a.Tool}, {"endpoint_path", a.Path}, {"endpoint_method", a.Method},
-		{"model_name", a.Model}, {"name_contains", a.Contains}, {"topic", a.Topic},
+		{"tool_name", a.Tool},
+		{"endpoint_path", a.Path},
+		{"endpoint_method", a.Method},
+		{"model_name", a.Model},
+		{"name_contains", a.Contains},
+		{"topic", a.Topic},
 	} {
 		need := slices.Contains(mode.need, arg.name)
 		switch {
