@@ -155,7 +155,7 @@ func from(provenance, name string, s *docspb.Source) Evidence {
 		t := time.Unix(at, 0).UTC().Format(time.RFC3339)
 		e.FetchedAt = &t
 	}
-	if h := s.GetDocumentHash(); h != "" {
+	if h := s.GetDocumentHash(); len(h) == 2*sha256.Size && strings.Trim(h, "0123456789abcdef") == "" {
 		e.DocumentHash = &h
 	}
 	return e

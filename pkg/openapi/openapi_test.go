@@ -289,6 +289,42 @@ func TestWrongTypesAreNotStated(t *testing.T) {
 	}
 }
 
+func TestOneTokenCannotFillTheMemory(t *testing.T) {
+	long := strings.Repeat("word ", 2<<20/5)
+	good := string(fakedocs.Encode(fakedocs.Small()))
+	for name, doc := range map[string]string{
+		"a description":     strings.Replace(good, `"What rules call it.<br>"`, `"`+long+`"`, 1),
+		"something skipped": strings.Replace(good, `"tags":[`, `"tags":["`+long+`",`, 1),
+		"a name":            strings.Replace(good, `"Success":`, `"`+long+`":1,"Success":`, 1),
+		"a default":         strings.Replace(good, `"default":"plain"`, `"default":["`+strings.Repeat(`a","`, 1<<19)+`"]`, 1),
+		"an extension":      strings.Replace(good, `"info":{`, `"info":{"x-a":["`+strings.Repeat(`a","`, 1<<19)+`"],`, 1),
+	} {
+		if doc == good {
+			t.Fatalf("%s: the document has not changed", name)
+		}
+		r := &counted{r: strings.NewReader(doc)}
+		_, err := Parse(r)
+		if e, ok := errors.AsType[*errs.Error](err); !ok || e.Msg != "the document holds more than an index keeps" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if r.n >= len(doc) {
+			t.Errorf("%s: it was read to its end", name)
+		}
+	}
+}
+
+// counted counts what is read.
+type counted struct {
+	r io.Reader
+	n int
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += n
+	return n, err
+}
+
 func TestTheReadersErrorComesBack(t *testing.T) {
 	mine := errors.New("the line broke")
 	doc := fakedocs.Encode(fakedocs.Small())
@@ -341,7 +377,7 @@ func hostile(yield func(name string, doc []byte) bool) {
 		{"nested schemas", wrap("", `"a":`+strings.Repeat(`{"items":`, 4000)+`{}`+strings.Repeat("}", 4000))},
 		{"alternatives", wrap("", `"a":{"oneOf":[`+many(`{"type":"t%d"},`)+`]}`)},
 		{"members of a body", wrap(`,"/b":{"post":{"requestBody":{"content":{"application/json":{"schema":{"properties":{`+many(`"m%d":{},`)+`}}}}}}}`, `"a":{}`)},
-		{"one long text", wrap("", `"a":{"description":"`+strings.Repeat("word ", size/5-100)+`"}`)},
+		{"one long text", wrap("", `"a":{"description":"`+strings.Repeat("word ", 200_000)+`"}`)},
 		{"one long privilege list", wrap(`,"/b":{"get":{"description":"<h3>Details:</h3>**Allowed privileges**: [ `+many(`p%d,`)+`x ]"}}`, `"a":{}`)},
 	} {
 		if !yield(h.name, h.doc) {

@@ -14,14 +14,21 @@ import (
 // larger is no documentation.
 const maxToken = 2 << 20
 
+// maxText bounds the text of a page, in bytes: an excerpt is shown of it, and the
+// longest guide has forty kilobytes.
+const maxText = 1 << 20
+
 var errNoPage = errors.New("page is not readable")
 
 // Page returns the text of a page of the documentation site as one line: its
 // main region up to the footer, or the whole page when there is no such region.
 // A page that the tokenizer cannot read is an error, never half a text.
 func Page(page []byte) (string, error) {
-	// A zero byte of the source must not pass for a line break.
-	all := reader{z: html.NewTokenizer(bytes.NewReader(bytes.ReplaceAll(page, []byte{0}, []byte{' '}))), page: true}
+	if bytes.IndexByte(page, 0) >= 0 {
+		// A zero byte of the source must not pass for a line break.
+		page = bytes.ReplaceAll(page, []byte{0}, []byte{' '})
+	}
+	all := reader{z: html.NewTokenizer(bytes.NewReader(page)), page: true}
 	all.z.SetMaxBuf(maxToken)
 	if err := all.read(); err != nil {
 		return "", err
@@ -70,6 +77,9 @@ func (r *reader) read() error {
 		case html.TextToken:
 			if r.dropped == 0 {
 				r.write(string(r.z.Text()))
+			}
+			if r.page && r.out.Len()+r.main.Len() > maxText {
+				return errNoPage
 			}
 		case html.StartTagToken:
 			r.start(false)

@@ -91,6 +91,11 @@ func TestAPageIsItsMainRegion(t *testing.T) {
 			}
 		})
 	}
+	for _, long := range []string{"<main>" + strings.Repeat("word ", maxText/5+1), "<p>" + strings.Repeat("a<b>b</b>", maxText/2)} {
+		if got, err := Page([]byte(long)); err == nil {
+			t.Errorf("a page of %d bytes of text was read", len(got))
+		}
+	}
 	if got, err := Page([]byte("<main>one<!--" + strings.Repeat("x", maxToken+1) + "-->")); err == nil {
 		t.Errorf("a page with an endless comment gave %q", got)
 	}

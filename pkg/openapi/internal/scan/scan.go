@@ -24,6 +24,11 @@ import (
 // MaxName bounds a name, in bytes.
 const MaxName = 128
 
+// maxToken bounds one text, number or value that is read whole, in bytes: the
+// decoder holds all of it, and what is made of it comes on top. Upstream's longest
+// has four kilobytes.
+const maxToken = 1 << 20
+
 // costText is what a kept text costs beside its bytes.
 const costText = 48
 
@@ -43,12 +48,14 @@ type Scanner struct {
 // New returns a scanner that keeps at most so many bytes.
 func New(r io.Reader, most int) *Scanner {
 	src := &source{r: r, sum: sha256.New()}
-	return &Scanner{
+	s := &Scanner{
 		// Names that stand twice are looked for where they matter. To remember
 		// every name of every object would cost the memory that is bounded here.
 		Decoder: jsontext.NewDecoder(src, jsontext.AllowDuplicateNames(true)),
 		source:  src, most: most, words: map[string]string{},
 	}
+	src.taken = s.InputOffset
+	return s
 }
 
 // Failed returns the error of the reader, nil when it had none.
@@ -74,9 +81,18 @@ type source struct {
 	n   int64
 	sum hash.Hash
 	err error
+
+	taken func() int64 // how much of it the decoder has made tokens of
 }
 
 func (s *source) Read(b []byte) (int, error) {
+	// What was read and is in no token yet is, where the decoder wants more, one
+	// token that goes on.
+	room := maxToken - (s.n - s.taken())
+	if room <= 0 {
+		return 0, ErrTooMuch
+	}
+	b = b[:min(int64(len(b)), room)]
 	n, err := s.r.Read(b)
 	s.n += int64(n)
 	s.sum.Write(b[:n]) //nolint:errcheck // a hash never fails
