@@ -2,6 +2,7 @@ package systemd
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -178,7 +179,11 @@ func (c *container) outerWalls() {
 	} {
 		want := maps.Clone(common)
 		maps.Copy(want, own)
-		got := c.inPlaceOf(daemon)
+		dropIn := ""
+		if daemon == "mcpd" {
+			dropIn = "[Service]\nIPAddressAllow=127.0.0.1\n"
+		}
+		got := c.inPlaceOf(daemon, dropIn)
 		for _, what := range slices.Sorted(maps.Keys(want)) {
 			if got[what] != want[what] {
 				c.t.Errorf("in the unit of %s, %s: %s, want %s", daemon, what, got[what], want[what])
@@ -190,8 +195,9 @@ func (c *container) outerWalls() {
 	}
 }
 
-// inPlaceOf runs the probe with every line of a daemon's unit that is a wall.
-func (c *container) inPlaceOf(daemon string) map[string]string {
+// inPlaceOf runs the probe with every line of a daemon's unit that is a wall, and
+// with a drop-in.
+func (c *container) inPlaceOf(daemon, dropIn string) map[string]string {
 	c.t.Helper()
 	b, err := os.ReadFile(filepath.Join(deploy, "units", "pfsense-"+daemon+".service"))
 	if err != nil {
@@ -212,11 +218,10 @@ func (c *container) inPlaceOf(daemon string) map[string]string {
 		}
 		text += line
 	}
-	if daemon == "mcpd" {
-		text = strings.Replace(text, "IPAddressDeny=any\n", "IPAddressDeny=any\nIPAddressAllow=127.0.0.1\n", 1)
-	}
-	unit := "walls-" + daemon + ".service"
+	// A name of its own, and so a journal of its own.
+	unit := fmt.Sprintf("walls-%s-%d.service", daemon, len(dropIn))
 	c.write("/run/systemd/system/"+unit, "0644", text)
+	c.write("/run/systemd/system/"+unit+".d/drop-in.conf", "0644", dropIn)
 	c.run("systemctl", "daemon-reload")
 	if out, err := c.try(cmdWait, "systemctl", "start", unit); err != nil {
 		log, _ := c.try(cmdWait, "journalctl", "-u", unit, "-o", "cat", "--no-pager")
