@@ -49,7 +49,10 @@ func (s *Store) Export(w io.Writer, since int64, attest func(*artifact.ExportHea
 	if err := write(w, file); err != nil {
 		return h, err
 	}
-	return h, s.db.Update(func(tx *rows.Tx) error {
+	if s.Integrity() != nil {
+		return h, nil // a damaged store is exported as it is, and not written
+	}
+	return h, s.db.UpdateCopy(func(tx *rows.Tx) error {
 		return tx.Put(&record.ExportNote{Seq: h.Seq, Generation: h.Generation, Head: h.Head, At: h.GeneratedAt})
 	})
 }

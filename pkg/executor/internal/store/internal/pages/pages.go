@@ -111,10 +111,6 @@ func Check(r io.ReaderAt, length int64, pageSize int) (Found, error) {
 	if len(good) == 2 && good[1].txid > m.txid {
 		m = good[1]
 	}
-	// Two readable roots are of neighbouring transactions, on their own pages.
-	if len(good) == 2 && (good[0].txid%2 != 0 || good[1].txid%2 != 1 || good[0].txid+1 != good[1].txid && good[1].txid+1 != good[0].txid) {
-		return Found{}, damaged("the roots of the file do not follow one another")
-	}
 	if uint64(m.pageSize) != w.size || m.high > uint64(length)/w.size || m.high < 3 {
 		return Found{}, damaged("the file is shorter than its root says")
 	}

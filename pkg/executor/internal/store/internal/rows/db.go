@@ -154,12 +154,17 @@ func (db *DB) View(f func(*Tx) error) error {
 // Update runs f and commits what it did, all or nothing. When the outcome of the
 // commit is not known, nothing is written any more until the store was opened
 // again; a full disk is known to have changed nothing.
-func (db *DB) Update(f func(*Tx) error) error { return db.update(f, nil) }
+// A marked backup is refused.
+func (db *DB) Update(f func(*Tx) error) error { return db.update(f, nil, false) }
+
+// UpdateCopy is Update for what a marked backup takes too: its rebaseline, and the
+// note of an export.
+func (db *DB) UpdateCopy(f func(*Tx) error) error { return db.update(f, nil, true) }
 
 // UpdateRing is Update for a transaction after which the store has other keys.
-func (db *DB) UpdateRing(next *vault.Ring, f func(*Tx) error) error { return db.update(f, next) }
+func (db *DB) UpdateRing(next *vault.Ring, f func(*Tx) error) error { return db.update(f, next, false) }
 
-func (db *DB) update(f func(*Tx) error, next *vault.Ring) error {
+func (db *DB) update(f func(*Tx) error, next *vault.Ring, marked bool) error {
 	if err := db.Stopped(); err != nil {
 		return err
 	}
@@ -177,6 +182,10 @@ func (db *DB) update(f func(*Tx) error, next *vault.Ring) error {
 		tx := &Tx{bolt: b, ring: db.ring, seam: db.seam, writing: true, Now: db.clock.Read()}
 		if err := tx.start(); err != nil {
 			return err
+		}
+		if !marked && tx.Has(record.Meta, []byte(record.CopyKey)) {
+			return errs.New(errs.Conflict, "the store is a backup").WithClass(string(record.ReasonRestoredFromCopy)).
+				WithNext("a backup forgets what came after it: have a rebaseline signed (mcpctl anchor status)")
 		}
 		if err := f(tx); err != nil {
 			return err

@@ -58,9 +58,6 @@ func (s Settling) Restart(witness int64) (done Restarted, err error) {
 		if err != nil {
 			return err
 		}
-		if tx.Has(record.Meta, []byte(record.CopyKey)) {
-			return restored()
-		}
 		if witness != a.Value && (a.Pending == nil || witness != a.Pending.To) {
 			return step.Refuse(errs.Conflict, "anchor_mismatch", "the counter is not at a value that the store can explain")
 		}
@@ -104,16 +101,11 @@ func (s Settling) Restart(witness int64) (done Restarted, err error) {
 	})
 }
 
-func restored() error {
-	return errs.New(errs.Conflict, "the store is a backup").WithClass(string(record.ReasonRestoredFromCopy)).
-		WithNext("a backup forgets what came after it: have a rebaseline signed (mcpctl anchor status)")
-}
-
 // Rebaseline accepts the counter's value by a verified signature. Witness is the
 // value just read. Executing, rolling back and prepared contracts become uncertain,
 // and everything signed up to now is void.
 func (s Settling) Rebaseline(file []byte, a *artifact.Rebaseline, witness int64, by record.Actor) error {
-	return s.core.DB.Update(func(tx *rows.Tx) error {
+	return s.core.DB.UpdateCopy(func(tx *rows.Tx) error {
 		anchor, err := tx.Anchor()
 		if err != nil {
 			return err
