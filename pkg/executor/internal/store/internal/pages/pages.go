@@ -63,10 +63,9 @@ type meta struct {
 	txid                 uint64
 }
 
-func parseMeta(page []byte, id uint64) (meta, bool) {
-	if len(page) < header+metaSize || native.Uint64(page) != id || native.Uint16(page[8:]) != flagMeta {
-		return meta{}, false
-	}
+// parseMeta reads a root. Like bbolt it goes by the content alone: a check that chose
+// another root than bbolt will would say nothing.
+func parseMeta(page []byte) (meta, bool) {
 	b := page[header : header+metaSize]
 	h := fnv.New64a()
 	h.Write(b[:metaSize-8])
@@ -100,7 +99,14 @@ func Check(r io.ReaderAt, length int64, pageSize int) (Found, error) {
 		if err != nil {
 			return Found{}, err
 		}
-		if m, ok := parseMeta(p, id); ok {
+		// The header never changes, so no cut-off write can leave another one.
+		if native.Uint64(p) != id || native.Uint16(p[8:]) != flagMeta {
+			return Found{}, damaged("a root of the file is not where it should be")
+		}
+		if m, ok := parseMeta(p); ok {
+			if uint64(m.pageSize) != w.size {
+				return Found{}, damaged("the pages of the file have another size")
+			}
 			good = append(good, m)
 		}
 	}
@@ -111,7 +117,7 @@ func Check(r io.ReaderAt, length int64, pageSize int) (Found, error) {
 	if len(good) == 2 && good[1].txid > m.txid {
 		m = good[1]
 	}
-	if uint64(m.pageSize) != w.size || m.high > uint64(length)/w.size || m.high < 3 {
+	if m.high > uint64(length)/w.size || m.high < 3 {
 		return Found{}, damaged("the file is shorter than its root says")
 	}
 	w.found = Found{PageSize: pageSize, Fallback: len(good) < 2}
