@@ -234,7 +234,6 @@ func TestS1EveryPairOfStatesIsLegalExactlyAsTheTableSays(t *testing.T) {
 
 func TestAContractOfTwoMixedOnesIsNotRead(t *testing.T) {
 	for what, change := range map[string]func(*Contract){
-		"another target":                   func(c *Contract) { c.TargetFingerprint = strings.Repeat("b", 64) },
 		"confirmed without a time":         func(c *Contract) { c.Confirmation, c.Version = strings.Repeat("b", 64), 1 },
 		"confirmed at version 0":           func(c *Contract) { c.Confirmation, c.ConfirmedAt = strings.Repeat("b", 64), c.CreatedAt },
 		"executing without confirmation":   func(c *Contract) { c.State, c.Version = Executing, 2 },
