@@ -177,7 +177,7 @@ func (f *fix) cfg(i int) store.Config {
 // leave: any of the pages before the root written, the root untouched or torn, and
 // at last all of it.
 func crashImages(before, after []byte) (images map[string][]byte) {
-	const page = 4096
+	const page = 16 << 10
 	grown := append(bytes.Clone(before), make([]byte, max(0, len(after)-len(before)))...)
 	var changed []int
 	for at := 2 * page; at < len(after); at += page {
@@ -229,7 +229,7 @@ func TestS6APowerCutAtAnyPageOfAnyWriteLeavesASoundStore(t *testing.T) {
 		}
 		after := f.image()
 		rowsAfter := f.dump()
-		if len(after) < 2*4096 {
+		if len(after) < 2*16<<10 {
 			t.Fatal("no file")
 		}
 		for what, image := range crashImages(before, after) {

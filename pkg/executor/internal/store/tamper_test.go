@@ -422,7 +422,7 @@ func TestT1AnyFlippedBitOfTheFileIsDetectedOrHarmless(t *testing.T) {
 	// Every byte of both roots, then of everything a sample.
 	for page := range 2 {
 		for at := range 16 + 64 {
-			try(page*4096+at, 1<<rng.IntN(8))
+			try(page*(16<<10)+at, 1<<rng.IntN(8))
 		}
 	}
 	for range 400 {

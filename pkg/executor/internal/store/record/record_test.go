@@ -266,6 +266,19 @@ func TestAContractOfTwoMixedOnesIsNotRead(t *testing.T) {
 	}
 }
 
+func TestTheDigestOfARowIsTheRecordDigest(t *testing.T) {
+	for _, r := range examples(t) {
+		o, _, err := Encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := canon.RecordDigest(string(r.Bucket()), o)
+		if got, gerr := Digest(r); err != nil || gerr != nil || got != want {
+			t.Errorf("%T: %s, want %s", r, got, want)
+		}
+	}
+}
+
 func TestEveryEventIsEitherAboutARowOrPlain(t *testing.T) {
 	for _, e := range plain {
 		if e.Covers() != "" {

@@ -178,11 +178,7 @@ func Write(list func(*List)) (canon.Object, error) {
 }
 
 // Read runs the list to read.
-func Read(v any, list func(*List)) error {
-	o, ok := v.(canon.Object)
-	if !ok {
-		return errors.New("the row is no object")
-	}
+func Read(o canon.Object, list func(*List)) error {
 	c := &List{obj: o}
 	c.run(list)
 	return c.err
