@@ -90,8 +90,12 @@ func Open(f *os.File, c Config) (*DB, error) {
 		return nil, errs.Wrap(err, errs.Unavailable, "the store cannot be opened").WithClass("store_open").
 			WithNext("see whether another program has the file open; if the file is damaged, archive it")
 	}
+	db.bolt.AllocSize = growth
 	return db, nil
 }
+
+// growth is by how much the file grows at a time, in bytes.
+const growth = 4 << 20
 
 // guard turns a panic or a memory fault inside bbolt into an error: it trusts its
 // file, which may have been changed since it was checked.
