@@ -102,7 +102,6 @@ type seen struct {
 type asked struct {
 	status   string
 	previews int64
-	known    bool
 }
 
 type checker struct {
