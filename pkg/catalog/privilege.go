@@ -1,6 +1,9 @@
 package catalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Privilege returns the one appliance privilege a tool needs, "" for the tool
 // that asks no appliance. It is derived from the path every time and stored
@@ -44,4 +47,29 @@ func PrivilegeFor(path, method string) string {
 	}
 	slug := strings.NewReplacer("/", "-", "_", "-").Replace(path)
 	return strings.TrimPrefix(slug, "-") + "-" + strings.ToLower(method)
+}
+
+// ProfileExecutor names the write identity where privileges are printed. It is no
+// profile of the server: its user is another one, and no tool reads with its key.
+const ProfileExecutor = "executor"
+
+// ExecutorPrivileges returns exactly what the write identity may be granted,
+// sorted: one change, and the reads that prove what it did and that nothing else
+// is under way. More would be a ceiling that a stolen key could reach.
+func ExecutorPrivileges() []string {
+	needs := []struct{ path, method string }{
+		{"/api/v2/firewall/alias", "PATCH"},
+		{"/api/v2/firewall/aliases", "GET"},
+		{"/api/v2/status/system", "GET"},
+		{"/api/v2/system/hasync", "GET"},
+		{"/api/v2/firewall/apply", "GET"},
+		{"/api/v2/diagnostics/config_history/revisions", "GET"},
+		{PathRESTAPISettings, "GET"},
+	}
+	out := make([]string, len(needs))
+	for i, n := range needs {
+		out[i] = PrivilegeFor(n.path, n.method)
+	}
+	slices.Sort(out)
+	return out
 }

@@ -50,3 +50,22 @@ func TestAToolThatReadsItsParentNamesBothPrivileges(t *testing.T) {
 		t.Errorf("%v for the tool that asks no appliance", got)
 	}
 }
+
+// TestTheWriteIdentityMayChangeOneThing: of its privileges one is no read, and the
+// reads are among those of the READ tools.
+func TestTheWriteIdentityMayChangeOneThing(t *testing.T) {
+	read := map[string]bool{}
+	for _, r := range Tools() {
+		read[Privilege(r)] = true
+	}
+	var other []string
+	all := ExecutorPrivileges()
+	for _, p := range all {
+		if !read[p] {
+			other = append(other, p)
+		}
+	}
+	if len(all) != 7 || len(other) != 1 || other[0] != "api-v2-firewall-alias-patch" {
+		t.Errorf("%q, beyond the reads %q", all, other)
+	}
+}

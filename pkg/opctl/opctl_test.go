@@ -71,6 +71,13 @@ func TestPrivilegesAreThoseOfTheTable(t *testing.T) {
 	if _, none, _ := run(t, "privileges", "--profile", "engineer"); none != "" {
 		t.Errorf("engineer grants nothing, but needs %q", none)
 	}
+	// The write identity's seven, as the design lists them.
+	_, write, _ := run(t, "privileges", "--profile", "executor")
+	want := "api-v2-diagnostics-config-history-revisions-get\napi-v2-firewall-alias-patch\napi-v2-firewall-aliases-get\n" +
+		"api-v2-firewall-apply-get\napi-v2-status-system-get\napi-v2-system-hasync-get\napi-v2-system-restapi-settings-get\n"
+	if write != want {
+		t.Errorf("the executor's user needs %q", write)
+	}
 	code, _, errOut := run(t, "privileges", "--profile", "root")
 	if code != ExitFail || !strings.Contains(errOut, "auditor") {
 		t.Errorf("exit %d: %s", code, errOut)

@@ -12,16 +12,23 @@ import (
 )
 
 // privileges is `mcpctl privileges`: what to grant the READ user, from the
-// same table that registers the tools.
+// same table that registers the tools, or the user of the write identity.
 func privileges(_ context.Context, e Env, fs *flag.FlagSet, args []string) error {
-	profile := fs.String("profile", catalog.ProfileAuditor, "the profile `P`: "+strings.Join(catalog.Profiles(), ", "))
+	known := append(catalog.Profiles(), catalog.ProfileExecutor)
+	profile := fs.String("profile", catalog.ProfileAuditor, "the profile `P`: "+strings.Join(known, ", "))
 	sets := fs.String("toolsets", "", "comma list of toolsets, as PFSENSE_TOOLSETS (default all)")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	if !slices.Contains(catalog.Profiles(), *profile) {
+	if !slices.Contains(known, *profile) {
 		return errs.Newf(errs.Invalid, "there is no profile %q", *profile).
-			WithNext("use one of " + strings.Join(catalog.Profiles(), ", "))
+			WithNext("use one of " + strings.Join(known, ", "))
+	}
+	if *profile == catalog.ProfileExecutor {
+		for _, p := range catalog.ExecutorPrivileges() {
+			fmt.Fprintln(e.Out, p)
+		}
+		return nil
 	}
 	tools, err := catalog.Select(*profile, nil, catalog.SplitList(*sets))
 	if err != nil {
