@@ -122,3 +122,16 @@ func TestEveryFaultOfManyWorkersComesBack(t *testing.T) {
 		t.Error(n, err, calls)
 	}
 }
+
+func TestTheStoresBenchmarkIsUnderstood(t *testing.T) {
+	out := "goos: linux\nBenchmarkOpen10k-2  \t       5\t  14004732 ns/op\t        10.68 open-ms\t         0.5000 file-MiB\nPASS\n"
+	s, err := parseOpened([]byte(out))
+	if err != nil || s.ms != 10.68 || s.mib != 0.5 {
+		t.Errorf("%+v %v", s, err)
+	}
+	for _, bad := range []string{"", "PASS\n", strings.Replace(out, "open-ms", "ms", 1), strings.Replace(out, "file-MiB", "MiB", 1)} {
+		if _, err := parseOpened([]byte(bad)); err == nil {
+			t.Errorf("taken: %q", bad)
+		}
+	}
+}

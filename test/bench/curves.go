@@ -19,7 +19,7 @@ func (b *bench) curves() {
 	for _, c := range []struct {
 		name string
 		take func(*bench) error
-	}{{"curve_rows", (*bench).rowsCurve}, {"curve_sessions", (*bench).sessionsCurve}} {
+	}{{"curve_rows", (*bench).rowsCurve}, {"curve_sessions", (*bench).sessionsCurve}, {"curve_contracts", (*bench).contractsCurve}} {
 		if !b.wants(c.name) {
 			continue
 		}
@@ -27,9 +27,6 @@ func (b *bench) curves() {
 			b.failed = true
 			fmt.Fprintf(b.errs, "bench: %s: %v\n", c.name, err)
 		}
-	}
-	if b.wants("curve_contracts") {
-		fmt.Fprintln(b.out, "curve=contracts points=absent (executord keeps no contracts yet)")
 	}
 }
 
@@ -109,4 +106,18 @@ func (b *bench) sessionsCurve() error {
 		total.X, total.Y = append(total.X, float64(n)), append(total.Y, ms(after-before)/float64(k))
 	}
 	return b.draw("sessions", plot.Chart{Title: "So many sessions", X: "sessions", Y: "MiB, ms", Series: []plot.Series{memory, total}})
+}
+
+// contractsCurve is opening stores of ever more contracts.
+func (b *bench) contractsCurve() error {
+	open, size := plot.Series{Name: "verification at the start, ms"}, plot.Series{Name: "file, MiB"}
+	for _, n := range []int{10, 100, 1000, storeContracts} {
+		s, err := b.opened(n)
+		if err != nil {
+			return err
+		}
+		open.X, open.Y = append(open.X, float64(n)), append(open.Y, s.ms)
+		size.X, size.Y = append(size.X, float64(n)), append(size.Y, s.mib)
+	}
+	return b.draw("contracts", plot.Chart{Title: "A store of so many settled contracts", X: "contracts", Y: "ms, MiB", Series: []plot.Series{open, size}})
 }

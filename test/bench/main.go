@@ -33,6 +33,7 @@ type bench struct {
 	mcpd   []string // command that runs mcpd, in place of the program
 	out    io.Writer
 	errs   io.Writer
+	stores map[int]opened // by contracts; filled when asked for
 	seen   []result
 	failed bool
 }
@@ -78,7 +79,7 @@ func run(args []string, in io.Reader, out, problems io.Writer) int {
 		fmt.Fprintln(problems, "bench:", err)
 		return 1
 	}
-	b := &bench{bin: dir, rounds: *rounds, only: pattern, plots: *plots, mcpd: strings.Fields(*mcpd), out: out, errs: problems}
+	b := &bench{bin: dir, rounds: *rounds, only: pattern, plots: *plots, mcpd: strings.Fields(*mcpd), stores: map[int]opened{}, out: out, errs: problems}
 	b.machine()
 	for _, g := range groups {
 		if !b.wants(g.names...) {

@@ -152,15 +152,9 @@ func (b *bench) binaries() error {
 	return nil
 }
 
-// ceremony and store have no parts to measure yet.
+// ceremony has no parts to measure yet.
 func (b *bench) ceremony() error {
 	b.absent("ceremony_ms", "executord carries out no contract yet")
-	return nil
-}
-
-func (b *bench) store() error {
-	b.absent("store_10k_open_ms", "executord keeps no contracts yet")
-	b.absent("store_10k_mib", "executord keeps no contracts yet")
 	return nil
 }
 

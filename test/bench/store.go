@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+)
+
+// storeContracts is how many settled contracts a store of years holds: twenty
+// changes a day are the most that there may be.
+const storeContracts = 10_000
+
+// opened is what opening a store cost.
+type opened struct{ ms, mib float64 }
+
+// store is the verification of a large store at executord's start. No program can
+// be asked for it, so the benchmark beside the store's code is.
+func (b *bench) store() error {
+	s, err := b.opened(storeContracts)
+	if err != nil {
+		return err
+	}
+	note := fmt.Sprintf("BenchmarkOpen10k of pkg/executor/internal/store, %d contracts", storeContracts)
+	b.take("store_10k_open_ms", s.ms, note+", mean of five")
+	b.take("store_10k_mib", s.mib, note)
+	return nil
+}
+
+// opened runs the store's benchmark for so many contracts. Playing ten thousand
+// of them takes minutes, so it is done once a run.
+func (b *bench) opened(contracts int) (opened, error) {
+	if s, ok := b.stores[contracts]; ok {
+		return s, nil
+	}
+	fmt.Fprintf(b.errs, "bench: playing %d contracts into a store\n", contracts)
+	cmd := exec.Command("go", "test", "-tags", "grpcnotrace", "-run", "^$", "-timeout", "60m", "-benchtime", "5x",
+		"-bench", "^BenchmarkOpen10k$", "./pkg/executor/internal/store")
+	cmd.Env = append(os.Environ(), "N="+strconv.Itoa(contracts)) // what the benchmark reads
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return opened{}, fmt.Errorf("%w\n%s", err, out)
+	}
+	s, err := parseOpened(out)
+	if err == nil {
+		b.stores[contracts] = s
+	}
+	return s, err
+}
+
+// parseOpened finds the two metrics in the output of `go test -bench`.
+func parseOpened(out []byte) (s opened, err error) {
+	for unit, to := range map[string]*float64{"open-ms": &s.ms, "file-MiB": &s.mib} {
+		m := regexp.MustCompile(`(?m)^BenchmarkOpen10k\S*\s.*?\s([0-9.]+) ` + unit + `(?:\s|$)`).FindSubmatch(out)
+		if m == nil {
+			return s, errors.New("the store's benchmark does not say its " + unit)
+		}
+		if *to, err = strconv.ParseFloat(string(m[1]), 64); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
