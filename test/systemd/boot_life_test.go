@@ -195,15 +195,18 @@ func (c *container) encrypted() {
 }
 
 func (c *container) stopped() {
+	// systemctl waits for the target's own job; those of its parts end after it.
 	c.run("systemctl", "stop", "pfsense-mcp.target")
 	for _, d := range daemons {
-		if got := c.show("pfsense-"+d, "ActiveState") + " " + c.show("pfsense-"+d, "Result"); got != "inactive success" {
-			c.t.Errorf("%s is %s", d, got)
+		c.until(d+" inactive", cmdWait, func() bool { return c.show("pfsense-"+d, "ActiveState") == "inactive" })
+		if got := c.show("pfsense-"+d, "Result"); got != "success" {
+			c.t.Errorf("%s ended with %s", d, got)
 		}
 	}
 	for _, s := range sockets {
-		if _, err := c.try(cmdWait, "test", "-e", "/run/pfsense-mcp/"+s.name+"/"+s.name+".sock"); err == nil {
-			c.t.Errorf("%s.sock is still there", s.name)
-		}
+		c.until(s.name+".sock gone", cmdWait, func() bool {
+			_, err := c.try(cmdWait, "test", "-e", "/run/pfsense-mcp/"+s.name+"/"+s.name+".sock")
+			return err != nil
+		})
 	}
 }
