@@ -124,7 +124,7 @@ func TestEveryFaultOfManyWorkersComesBack(t *testing.T) {
 }
 
 func TestTheStoresBenchmarkIsUnderstood(t *testing.T) {
-	out := "goos: linux\nBenchmarkOpen10k-2  \t       5\t  14004732 ns/op\t        10.68 open-ms\t         0.5000 file-MiB\nPASS\n"
+	out := "goos: linux\nBenchmarkOpen/contracts=10-2  \t       5\t  14004732 ns/op\t        10.68 open-ms\t         0.5000 file-MiB\nPASS\n"
 	s, err := parseOpened([]byte(out))
 	if err != nil || s.ms != 10.68 || s.mib != 0.5 {
 		t.Errorf("%+v %v", s, err)
