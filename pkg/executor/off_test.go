@@ -109,10 +109,14 @@ func TestThePlanFromWriteOff(t *testing.T) {
 		steps                                   string
 	}{
 		{"read_only", "none", "valid", "already_satisfied", true, "anchor_assurance.no_change capability_posture.no_change"},
-		{"read_only", "hardware_witness", "valid", "plan_generated", true,
-			"anchor_assurance.provision_hardware_witness_anchor anchor_assurance.deploy_witness_daemon capability_posture.no_change"},
-		{"write_protected", "hardware_witness", "valid", "plan_generated", true,
-			"anchor_assurance.provision_hardware_witness_anchor anchor_assurance.deploy_witness_daemon capability_posture.populate_write_endpoints capability_posture.set_profile_engineer capability_posture.milestone_9_activation"},
+		{
+			"read_only", "hardware_witness", "valid", "plan_generated", true,
+			"anchor_assurance.provision_hardware_witness_anchor anchor_assurance.deploy_witness_daemon capability_posture.no_change",
+		},
+		{
+			"write_protected", "hardware_witness", "valid", "plan_generated", true,
+			"anchor_assurance.provision_hardware_witness_anchor anchor_assurance.deploy_witness_daemon capability_posture.populate_write_endpoints capability_posture.set_profile_engineer capability_posture.milestone_9_activation",
+		},
 		{"write_protected", "none", "invalid_combination", "blocked_invalid_target", false, ""},
 		{"read_only", "software", "valid_not_implemented", "blocked_not_implemented", false, ""},
 		{"write_protected", "software", "valid_not_implemented", "blocked_not_implemented", false, ""},

@@ -22,8 +22,15 @@ func TestExactlyTheClassIsPrintable(t *testing.T) {
 	// Default_Ignorable_Code_Point of Unicode 17, less what is Cf.
 	ignorable := &unicode.RangeTable{
 		R16: []unicode.Range16{
-			{0x034f, 0x034f, 1}, {0x115f, 0x1160, 1}, {0x17b4, 0x17b5, 1}, {0x180b, 0x180f, 1}, {0x2065, 0x2065, 1},
-			{0x3164, 0x3164, 1}, {0xfe00, 0xfe0f, 1}, {0xffa0, 0xffa0, 1}, {0xfff0, 0xfff8, 1},
+			{0x034f, 0x034f, 1},
+			{0x115f, 0x1160, 1},
+			{0x17b4, 0x17b5, 1},
+			{0x180b, 0x180f, 1},
+			{0x2065, 0x2065, 1},
+			{0x3164, 0x3164, 1},
+			{0xfe00, 0xfe0f, 1},
+			{0xffa0, 0xffa0, 1},
+			{0xfff0, 0xfff8, 1},
 		},
 		R32: []unicode.Range32{{0xe0000, 0xe0fff, 1}},
 	}
@@ -77,7 +84,10 @@ func TestALongTextIsCutWithAMarkThatNobodyCanForge(t *testing.T) {
 		{"abcdefgh\u202e", 16, `abcdefgh\u{202e}`},
 		{"\u202e\u202e\u202e", 16, `\u{202e}` + CutMark},
 		{"a\u202ebbbbbbbbbbbbb", 16, `a\u{202e}b` + CutMark},
-		{"abc", 2, CutMark}, {"abc", 0, CutMark}, {"abc", -1, CutMark}, {"", 0, ""},
+		{"abc", 2, CutMark},
+		{"abc", 0, CutMark},
+		{"abc", -1, CutMark},
+		{"", 0, ""},
 		{CutMark, 100, `\` + CutMark},
 		{strings.Repeat("a", 1<<20), 20, strings.Repeat("a", 14) + CutMark},
 	} {

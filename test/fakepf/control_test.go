@@ -37,9 +37,14 @@ func TestTheControlSteersAndTheAPIListenerDoesNot(t *testing.T) {
 		{"POST", "/delete", `{"Model":"FirewallAlias","Row":2}`},
 		{"PUT", "/settings", `{"InterfacesAs":"descr"}`},
 		{"POST", "/package", `{"Name":"pfSense-pkg-haproxy","Installed":true}`},
-		{"POST", "/lock?held=true", ""}, {"POST", "/lock?held=false", ""},
-		{"POST", "/land", ""}, {"POST", "/record?label=somebody", ""},
-		{"GET", "/requests", ""}, {"GET", "/counters", ""}, {"GET", "/settings", ""}, {"DELETE", "/requests", ""},
+		{"POST", "/lock?held=true", ""},
+		{"POST", "/lock?held=false", ""},
+		{"POST", "/land", ""},
+		{"POST", "/record?label=somebody", ""},
+		{"GET", "/requests", ""},
+		{"GET", "/counters", ""},
+		{"GET", "/settings", ""},
+		{"DELETE", "/requests", ""},
 	} {
 		if code, b := steer(x.method, x.path, x.body); code != 200 {
 			t.Errorf("%s %s: %d %s", x.method, x.path, code, b)
@@ -53,9 +58,14 @@ func TestTheControlSteersAndTheAPIListenerDoesNot(t *testing.T) {
 		t.Error(l)
 	}
 	for _, x := range []struct{ method, path, body string }{
-		{"POST", "/faults", `{"Kind":"no such"}`}, {"POST", "/faults", `{"Kind":"delay","Delay":"soon"}`}, {"POST", "/faults", `{"Nonsense":1}`},
-		{"POST", "/set", `{"Model":"Nope","Field":"x","Value":1}`}, {"POST", "/insert", `{"Model":"FirewallAlias","Value":7}`},
-		{"POST", "/insert", `{"Model":"FirewallAlias","Value":{"nope":1}}`}, {"POST", "/delete", `{"Model":"FirewallAlias","Row":999}`}, {"POST", "/package", `{"Name":"x"}`},
+		{"POST", "/faults", `{"Kind":"no such"}`},
+		{"POST", "/faults", `{"Kind":"delay","Delay":"soon"}`},
+		{"POST", "/faults", `{"Nonsense":1}`},
+		{"POST", "/set", `{"Model":"Nope","Field":"x","Value":1}`},
+		{"POST", "/insert", `{"Model":"FirewallAlias","Value":7}`},
+		{"POST", "/insert", `{"Model":"FirewallAlias","Value":{"nope":1}}`},
+		{"POST", "/delete", `{"Model":"FirewallAlias","Row":999}`},
+		{"POST", "/package", `{"Name":"x"}`},
 	} {
 		if code, _ := steer(x.method, x.path, x.body); code != 400 {
 			t.Errorf("%s %s is answered %d", x.path, x.body, code)

@@ -248,8 +248,11 @@ func TestEachUserReachesOnlyTheSocketsMeantForIt(t *testing.T) {
 		{"docfetchd", UIDDocfetchd, nil, "docs closed,docs-admin closed"},
 		{"executord", UIDExecutord, nil, "exec closed,exec-admin closed"},
 		{"nobody", UIDNobody, nil, ""},
-		{"nobody in every group", UIDNobody, []uint32{GIDClients, GIDAdmin, GIDMcpd},
-			"mcp connected,mcpd-admin closed,guidance closed,docs closed,docs-admin closed,exec closed,exec-admin closed"},
+		{
+			"nobody in every group", UIDNobody,
+			[]uint32{GIDClients, GIDAdmin, GIDMcpd},
+			"mcp connected,mcpd-admin closed,guidance closed,docs closed,docs-admin closed,exec closed,exec-admin closed",
+		},
 	} {
 		t.Run(u.name, func(t *testing.T) {
 			var paths []string

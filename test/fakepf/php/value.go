@@ -9,13 +9,12 @@ package php
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"unicode/utf8"
-
-	"encoding/json/jsontext"
 )
 
 // Object is a JSON object that keeps the order of its members, as PHP's arrays do.

@@ -14,8 +14,18 @@ func TestEveryKeyHasItsLine(t *testing.T) {
 		prefix, key string
 		line        int
 	}{
-		{"", "a", 1}, {"", "t", 3}, {"t.", "u", 3}, {"t.u.", "x", 4}, {"t.u.x.", "y", 4}, {"t.u.x.y.", "z", 4}, {"t.u.x.y.", "w", 5},
-		{"t.u.", "q.r", 6}, {"t.u.q.", "r", 0}, {"", "v", 9}, {"v.", "k", 10}, {"", "none", 0},
+		{"", "a", 1},
+		{"", "t", 3},
+		{"t.", "u", 3},
+		{"t.u.", "x", 4},
+		{"t.u.x.", "y", 4},
+		{"t.u.x.y.", "z", 4},
+		{"t.u.x.y.", "w", 5},
+		{"t.u.", "q.r", 6},
+		{"t.u.q.", "r", 0},
+		{"", "v", 9},
+		{"v.", "k", 10},
+		{"", "none", 0},
 	} {
 		if got := d.Line(c.prefix, c.key); got != c.line {
 			t.Errorf("%s%s: line %d, want %d", c.prefix, c.key, got, c.line)
