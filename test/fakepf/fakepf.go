@@ -41,7 +41,6 @@ type Server struct {
 	pending  []string // subsystems with changes not applied
 	wrecked  bool     // the stored configuration cannot be read: every answer is a 500
 	live     revision // the configuration's own revision, not yet in the history
-	pendings int      // applies waiting
 	landing  []func() // writes of "late" faults that wait for LandPending
 
 	lock lockFile
