@@ -33,6 +33,9 @@ var errDeadline = errors.New("the call's own deadline")
 // not registered in our words.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == session.PlainCall {
+			return s.plainCall(ctx, req)
+		}
 		switch r := req.(type) {
 		case *mcp.ListToolsRequest:
 			if call := session.CallOf(r.Extra); call != nil {
@@ -51,13 +54,47 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-func (s *Server) has(name string) bool {
+func (s *Server) has(name string) bool { return s.tool(name) != nil }
+
+// tool returns a registered tool; nil when there is none of the name.
+func (s *Server) tool(name string) *entry {
 	for i := range s.tools { // at most some 120
 		if s.tools[i].name == name {
-			return true
+			return &s.tools[i]
 		}
 	}
-	return false
+	return nil
+}
+
+// plain says whether calls of a tool need nothing of the SDK's reading of them.
+func (s *Server) plain(name string) bool {
+	t := s.tool(name)
+	return t != nil && t.answer != nil
+}
+
+// noParams are the params of session.PlainCall.
+type noParams struct{ mcp.ParamsBase }
+
+// registerPlain makes session.PlainCall a method of the server. The middleware
+// answers it: a handler of a custom method is not given what came with the call.
+func (s *Server) registerPlain() error {
+	return mcp.AddReceivingCustomMethod(s.mcp, session.PlainCall,
+		func(context.Context, *mcp.ServerSession, *noParams) (*mcp.CallToolResult, error) {
+			return nil, errs.New(errs.Internal, "the call came by no session")
+		})
+}
+
+// plainCall runs a call that the session has read.
+func (s *Server) plainCall(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+	call := session.CallOf(req.GetExtra())
+	if call == nil {
+		return nil, errs.New(errs.Internal, "the call came by no session")
+	}
+	t := s.tool(call.Tool)
+	if t == nil {
+		return nil, s.unknownTool(call.Tool)
+	}
+	return s.run(ctx, *t, call, call.Args), nil
 }
 
 // unknownTool says what is wrong with a name. It tells a name that this

@@ -108,6 +108,9 @@ func New(cfg Config) (*Server, error) {
 	if err := s.register(); err != nil {
 		return nil, err
 	}
+	if err := s.registerPlain(); err != nil {
+		return nil, errs.Wrap(err, errs.Internal, "the MCP library refuses a method of ours")
+	}
 	more.Register(s.mcp)
 	s.fixtures()
 	s.mcp.AddReceivingMiddleware(s.middleware, more.Middleware)
@@ -207,6 +210,7 @@ func (s *Server) carry(ctx context.Context, nc net.Conn, seat *session.Seat, pee
 		s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a session could not begin", logging.Err(err))
 		return
 	}
+	conn.Plain = s.plain
 	defer conn.Leave()
 	s.mu.Lock()
 	s.live[conn] = struct{}{}

@@ -15,6 +15,9 @@ type Call struct {
 	Method    string
 	RequestID string // ours, for logs and other daemons
 
+	Tool string // of a PlainCall
+	Args []byte // of a PlainCall: one JSON object; nil when there are none
+
 	conn      *Conn
 	sdkID     jsonrpc.ID
 	params    []byte

@@ -69,6 +69,10 @@ func bare(m jsonline.Message) bool {
 
 // Conn is one session. It is its own mcp.Transport and mcp.Connection.
 type Conn struct {
+	// Plain, when set, says whether calls of a tool may come as PlainCall. Set it
+	// before the first Read.
+	Plain func(tool string) bool
+
 	nc   net.Conn
 	in   *jsonline.Reader
 	seat *Seat
@@ -211,10 +215,17 @@ func (c *Conn) take(line []byte) (jsonrpc.Message, error) {
 		return nil, c.writeError(id, code, text, data)
 	}
 	held = false // the call holds it now
-	return &jsonrpc.Request{
+	req := &jsonrpc.Request{
 		ID: call.sdkID, Method: m.Method, Params: call.params,
 		Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{callKey: call}}},
-	}, nil
+	}
+	if c.Plain != nil && m.Method == "tools/call" {
+		if tool, args, ok := plain(call.params); ok && c.Plain(tool) {
+			call.Tool, call.Args = tool, args
+			req.Method, req.Params = PlainCall, nil
+		}
+	}
+	return req, nil
 }
 
 // register counts a call in, or says why not.
