@@ -210,16 +210,10 @@ func (b *bench) peak() error {
 		if err != nil {
 			return err
 		}
-		if err := rig.ResetPeak(p.PID()); err != nil {
-			return fmt.Errorf("the peak of another process needs root: %w", err)
-		}
 		if err := r.Appliance.Forget(); err != nil {
 			return err
 		}
-		if _, err := c.call(longTool, longArgs); err != nil {
-			return err
-		}
-		top, err := rig.Peak(p.PID())
+		top, err := rig.PeakOf(p.PID(), func() error { _, err := c.call(longTool, longArgs); return err })
 		if err != nil {
 			return err
 		}

@@ -94,6 +94,37 @@ func ResetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
+// PeakOf returns the most memory, in bytes, that a process had while f ran. Whoever
+// may not reset the kernel's own peak gets the most of samples, one a millisecond.
+func PeakOf(pid int, f func() error) (int64, error) {
+	if ResetPeak(pid) == nil {
+		if err := f(); err != nil {
+			return 0, err
+		}
+		return Peak(pid)
+	}
+	most, stop, done := int64(0), make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			n, err := RSS(pid)
+			if err != nil {
+				done <- err
+				return
+			}
+			most = max(most, n)
+			select {
+			case <-stop:
+				done <- nil
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	err := f()
+	close(stop)
+	return most, errors.Join(err, <-done)
+}
+
 func status(pid int, name string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
