@@ -15,7 +15,7 @@ import (
 func logTool(t testing.TB) *catalog.Tool {
 	tool, ok := catalog.Lookup("pfsense_get_status_logs_firewall")
 	if !ok || !tool.Log {
-		t.Skip("the catalog has no firewall log yet")
+		t.Fatal("the catalog has no firewall log")
 	}
 	return tool
 }

@@ -194,10 +194,7 @@ func (s *Suite) Start(name string) {
 		Args: append(append([]string{}, r.args...), "--config", filepath.Join(s.Dir, name+".toml")),
 	}
 	if name == "mcpd" {
-		o.Exe = s.mcpd
-	}
-	if name == "mcpd" {
-		o.Env = s.env
+		o.Exe, o.Env = s.mcpd, s.env
 	}
 	if Root() {
 		o.User = &syscall.Credential{Uid: uint32(r.uid), Gid: uint32(r.uid)}
