@@ -66,6 +66,8 @@ func AdminMethods() []rpc.Method {
 		row(executorpb.Admin_AnchorProvision_FullMethodName, smallBytes),
 		row(executorpb.Admin_AnchorSeed_FullMethodName, smallBytes),
 		row(executorpb.Admin_SubmitRebaseline_FullMethodName, artifactBytes),
+		row(executorpb.Admin_AnchorFile_FullMethodName, 0),
+		row(executorpb.Admin_GetPins_FullMethodName, 0),
 		row(executorpb.Admin_RotateKeys_FullMethodName, smallBytes),
 		stream(executorpb.Admin_Backup_FullMethodName),
 		row(executorpb.Admin_KeyChallenge_FullMethodName, smallBytes),

@@ -161,6 +161,14 @@ func (offAdmin) SubmitRebaseline(context.Context, *executorpb.SubmitRebaselineRe
 	return nil, isOff()
 }
 
+func (offAdmin) AnchorFile(context.Context, *executorpb.AnchorFileRequest) (*executorpb.ArtifactResponse, error) {
+	return nil, isOff()
+}
+
+func (offAdmin) GetPins(context.Context, *executorpb.GetPinsRequest) (*executorpb.ArtifactResponse, error) {
+	return nil, isOff()
+}
+
 func (offAdmin) RotateKeys(context.Context, *executorpb.RotateKeysRequest) (*executorpb.RotateKeysResponse, error) {
 	return nil, isOff()
 }

@@ -858,7 +858,7 @@ func (x *ListRequestsResponse) GetTotal() uint64 {
 }
 
 // Request is a wish to change one description. The new text is not in it.
-// next free field: 13
+// next free field: 14
 type Request struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // req- and 32 hex digits
@@ -873,6 +873,7 @@ type Request struct {
 	ContractId    string                 `protobuf:"bytes,10,opt,name=contract_id,json=contractId,proto3" json:"contract_id,omitempty"`          // "" until authorized
 	Projected     WriteState             `protobuf:"varint,11,opt,name=projected,proto3,enum=executor.v1.WriteState" json:"projected,omitempty"` // what a poll would say now
 	Result        string                 `protobuf:"bytes,12,opt,name=result,proto3" json:"result,omitempty"`                                    // closed text of the conclusion; "" while open
+	Next          string                 `protobuf:"bytes,13,opt,name=next,proto3" json:"next,omitempty"`                                        // what an operator does now, in our words; at most 300 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -987,6 +988,13 @@ func (x *Request) GetProjected() WriteState {
 func (x *Request) GetResult() string {
 	if x != nil {
 		return x.Result
+	}
+	return ""
+}
+
+func (x *Request) GetNext() string {
+	if x != nil {
+		return x.Next
 	}
 	return ""
 }
@@ -1150,12 +1158,11 @@ func (x *GetContractRequest) GetContractId() string {
 	return ""
 }
 
-// next free field: 4
+// next free field: 3
 type GetContractResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Contract      *Contract              `protobuf:"bytes,1,opt,name=contract,proto3" json:"contract,omitempty"`
 	Digests       *Digests               `protobuf:"bytes,2,opt,name=digests,proto3" json:"digests,omitempty"`
-	Next          string                 `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"` // what an operator does now, in our words; at most 300 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1204,15 +1211,8 @@ func (x *GetContractResponse) GetDigests() *Digests {
 	return nil
 }
 
-func (x *GetContractResponse) GetNext() string {
-	if x != nil {
-		return x.Next
-	}
-	return ""
-}
-
 // Contract is a recovery contract without its protected members.
-// next free field: 18
+// next free field: 21
 type Contract struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	ContractId         string                 `protobuf:"bytes,1,opt,name=contract_id,json=contractId,proto3" json:"contract_id,omitempty"`
@@ -1232,6 +1232,9 @@ type Contract struct {
 	LandingWindowUntil int64                  `protobuf:"varint,15,opt,name=landing_window_until,json=landingWindowUntil,proto3" json:"landing_window_until,omitempty"` // until then the write may still land; 0 when it cannot
 	AttestedOnly       bool                   `protobuf:"varint,16,opt,name=attested_only,json=attestedOnly,proto3" json:"attested_only,omitempty"`                     // settled on a signature alone; can never be rolled back
 	Lab                bool                   `protobuf:"varint,17,opt,name=lab,proto3" json:"lab,omitempty"`
+	Released           bool                   `protobuf:"varint,18,opt,name=released,proto3" json:"released,omitempty"`                                // rollback_failed, and the target was let go
+	RollbackUntil      int64                  `protobuf:"varint,19,opt,name=rollback_until,json=rollbackUntil,proto3" json:"rollback_until,omitempty"` // until then it can be undone; 0 when it cannot
+	Next               string                 `protobuf:"bytes,20,opt,name=next,proto3" json:"next,omitempty"`                                         // what an operator does now, in our words; at most 300 bytes
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -1383,6 +1386,27 @@ func (x *Contract) GetLab() bool {
 		return x.Lab
 	}
 	return false
+}
+
+func (x *Contract) GetReleased() bool {
+	if x != nil {
+		return x.Released
+	}
+	return false
+}
+
+func (x *Contract) GetRollbackUntil() int64 {
+	if x != nil {
+		return x.RollbackUntil
+	}
+	return 0
+}
+
+func (x *Contract) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
 }
 
 // Digests are 64 lower-case hex digits each, "" where the contract has none.
@@ -2388,7 +2412,7 @@ func (x *DiscoverResponse) GetTestBuild() bool {
 	return false
 }
 
-// next free field: 7
+// next free field: 8
 type Posture struct {
 	state                   protoimpl.MessageState `protogen:"open.v1"`
 	CapabilityPosture       string                 `protobuf:"bytes,1,opt,name=capability_posture,json=capabilityPosture,proto3" json:"capability_posture,omitempty"` // read_only or write_protected
@@ -2397,6 +2421,7 @@ type Posture struct {
 	EndpointsAllowed        uint32                 `protobuf:"varint,4,opt,name=endpoints_allowed,json=endpointsAllowed,proto3" json:"endpoints_allowed,omitempty"`
 	Constructible           bool                   `protobuf:"varint,5,opt,name=constructible,proto3" json:"constructible,omitempty"` // as Front.GetWriteStatus
 	Quarantine              string                 `protobuf:"bytes,6,opt,name=quarantine,proto3" json:"quarantine,omitempty"`        // closed reason; "" when there is none
+	Why                     string                 `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`                      // closed reason that no write tool may be offered; "" when it may
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2469,6 +2494,13 @@ func (x *Posture) GetConstructible() bool {
 func (x *Posture) GetQuarantine() string {
 	if x != nil {
 		return x.Quarantine
+	}
+	return ""
+}
+
+func (x *Posture) GetWhy() string {
+	if x != nil {
+		return x.Why
 	}
 	return ""
 }
@@ -3594,7 +3626,7 @@ func (*AnchorPlanRequest) Descriptor() ([]byte, []int) {
 	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{49}
 }
 
-// next free field: 6
+// next free field: 7
 type AnchorPlanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          AnchorStep             `protobuf:"varint,1,opt,name=step,proto3,enum=executor.v1.AnchorStep" json:"step,omitempty"`
@@ -3602,6 +3634,7 @@ type AnchorPlanResponse struct {
 	Free          []uint32               `protobuf:"varint,3,rep,packed,name=free,proto3" json:"free,omitempty"`         // candidates; at most 8
 	Manufacturer  string                 `protobuf:"bytes,4,opt,name=manufacturer,proto3" json:"manufacturer,omitempty"` // of the TPM, cleaned; at most 64 bytes
 	Assurance     string                 `protobuf:"bytes,5,opt,name=assurance,proto3" json:"assurance,omitempty"`       // software, hardware_witness or unknown
+	Next          string                 `protobuf:"bytes,6,opt,name=next,proto3" json:"next,omitempty"`                 // what to do now, in our words; at most 300 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3667,6 +3700,13 @@ func (x *AnchorPlanResponse) GetManufacturer() string {
 func (x *AnchorPlanResponse) GetAssurance() string {
 	if x != nil {
 		return x.Assurance
+	}
+	return ""
+}
+
+func (x *AnchorPlanResponse) GetNext() string {
+	if x != nil {
+		return x.Next
 	}
 	return ""
 }
@@ -3838,6 +3878,80 @@ func (x *SubmitRebaselineRequest) GetRebaseline() []byte {
 	return nil
 }
 
+// next free field: 1
+type AnchorFileRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnchorFileRequest) Reset() {
+	*x = AnchorFileRequest{}
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnchorFileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnchorFileRequest) ProtoMessage() {}
+
+func (x *AnchorFileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnchorFileRequest.ProtoReflect.Descriptor instead.
+func (*AnchorFileRequest) Descriptor() ([]byte, []int) {
+	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{54}
+}
+
+// next free field: 1
+type GetPinsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPinsRequest) Reset() {
+	*x = GetPinsRequest{}
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPinsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPinsRequest) ProtoMessage() {}
+
+func (x *GetPinsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPinsRequest.ProtoReflect.Descriptor instead.
+func (*GetPinsRequest) Descriptor() ([]byte, []int) {
+	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{55}
+}
+
 // next free field: 2
 type RotateKeysRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3848,7 +3962,7 @@ type RotateKeysRequest struct {
 
 func (x *RotateKeysRequest) Reset() {
 	*x = RotateKeysRequest{}
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[54]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +3974,7 @@ func (x *RotateKeysRequest) String() string {
 func (*RotateKeysRequest) ProtoMessage() {}
 
 func (x *RotateKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[54]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +3987,7 @@ func (x *RotateKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeysRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeysRequest) Descriptor() ([]byte, []int) {
-	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{54}
+	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RotateKeysRequest) GetConfirm() bool {
@@ -3895,7 +4009,7 @@ type RotateKeysResponse struct {
 
 func (x *RotateKeysResponse) Reset() {
 	*x = RotateKeysResponse{}
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[55]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +4021,7 @@ func (x *RotateKeysResponse) String() string {
 func (*RotateKeysResponse) ProtoMessage() {}
 
 func (x *RotateKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[55]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +4034,7 @@ func (x *RotateKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeysResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeysResponse) Descriptor() ([]byte, []int) {
-	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{55}
+	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RotateKeysResponse) GetEpoch() uint32 {
@@ -3953,7 +4067,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[56]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3965,7 +4079,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[56]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +4092,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{56}
+	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{58}
 }
 
 // next free field: 2
@@ -3991,7 +4105,7 @@ type KeyChallengeRequest struct {
 
 func (x *KeyChallengeRequest) Reset() {
 	*x = KeyChallengeRequest{}
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[57]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4003,7 +4117,7 @@ func (x *KeyChallengeRequest) String() string {
 func (*KeyChallengeRequest) ProtoMessage() {}
 
 func (x *KeyChallengeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[57]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4016,7 +4130,7 @@ func (x *KeyChallengeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChallengeRequest.ProtoReflect.Descriptor instead.
 func (*KeyChallengeRequest) Descriptor() ([]byte, []int) {
-	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{57}
+	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *KeyChallengeRequest) GetChallenge() []byte {
@@ -4036,7 +4150,7 @@ type KeyChallengeResponse struct {
 
 func (x *KeyChallengeResponse) Reset() {
 	*x = KeyChallengeResponse{}
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[58]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4162,7 @@ func (x *KeyChallengeResponse) String() string {
 func (*KeyChallengeResponse) ProtoMessage() {}
 
 func (x *KeyChallengeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_executor_v1_executor_proto_msgTypes[58]
+	mi := &file_proto_executor_v1_executor_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4175,7 @@ func (x *KeyChallengeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChallengeResponse.ProtoReflect.Descriptor instead.
 func (*KeyChallengeResponse) Descriptor() ([]byte, []int) {
-	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{58}
+	return file_proto_executor_v1_executor_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *KeyChallengeResponse) GetHmac() []byte {
@@ -4110,7 +4224,7 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\x04_uid\"^\n" +
 	"\x14ListRequestsResponse\x120\n" +
 	"\brequests\x18\x01 \x03(\v2\x14.executor.v1.RequestR\brequests\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\xa2\x03\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\xb6\x03\n" +
 	"\aRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
@@ -4129,7 +4243,8 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	" \x01(\tR\n" +
 	"contractId\x125\n" +
 	"\tprojected\x18\v \x01(\x0e2\x17.executor.v1.WriteStateR\tprojected\x12\x16\n" +
-	"\x06result\x18\f \x01(\tR\x06resultB\x06\n" +
+	"\x06result\x18\f \x01(\tR\x06result\x12\x12\n" +
+	"\x04next\x18\r \x01(\tR\x04nextB\x06\n" +
 	"\x04_uid\"p\n" +
 	"\x14ListContractsRequest\x12*\n" +
 	"\x06states\x18\x01 \x03(\x0e2\x12.executor.v1.StateR\x06states\x12\x14\n" +
@@ -4140,11 +4255,10 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x04R\x05total\"5\n" +
 	"\x12GetContractRequest\x12\x1f\n" +
 	"\vcontract_id\x18\x01 \x01(\tR\n" +
-	"contractId\"\x8c\x01\n" +
+	"contractId\"x\n" +
 	"\x13GetContractResponse\x121\n" +
 	"\bcontract\x18\x01 \x01(\v2\x15.executor.v1.ContractR\bcontract\x12.\n" +
-	"\adigests\x18\x02 \x01(\v2\x14.executor.v1.DigestsR\adigests\x12\x12\n" +
-	"\x04next\x18\x03 \x01(\tR\x04next\"\xc3\x04\n" +
+	"\adigests\x18\x02 \x01(\v2\x14.executor.v1.DigestsR\adigests\"\x9a\x05\n" +
 	"\bContract\x12\x1f\n" +
 	"\vcontract_id\x18\x01 \x01(\tR\n" +
 	"contractId\x12!\n" +
@@ -4168,7 +4282,10 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\x04look\x18\x0e \x01(\tR\x04look\x120\n" +
 	"\x14landing_window_until\x18\x0f \x01(\x03R\x12landingWindowUntil\x12#\n" +
 	"\rattested_only\x18\x10 \x01(\bR\fattestedOnly\x12\x10\n" +
-	"\x03lab\x18\x11 \x01(\bR\x03lab\"\x81\x03\n" +
+	"\x03lab\x18\x11 \x01(\bR\x03lab\x12\x1a\n" +
+	"\breleased\x18\x12 \x01(\bR\breleased\x12%\n" +
+	"\x0erollback_until\x18\x13 \x01(\x03R\rrollbackUntil\x12\x12\n" +
+	"\x04next\x18\x14 \x01(\tR\x04next\"\x81\x03\n" +
 	"\aDigests\x12'\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tR\x0eidempotencyKey\x12'\n" +
 	"\x0ftarget_identity\x18\x02 \x01(\tR\x0etargetIdentity\x12-\n" +
@@ -4239,7 +4356,7 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\bidentity\x18\x03 \x01(\v2\x15.executor.v1.IdentityR\bidentity\x12\x10\n" +
 	"\x03lab\x18\x04 \x01(\bR\x03lab\x12\x1d\n" +
 	"\n" +
-	"test_build\x18\x05 \x01(\bR\ttestBuild\"\xa1\x02\n" +
+	"test_build\x18\x05 \x01(\bR\ttestBuild\"\xb3\x02\n" +
 	"\aPosture\x12-\n" +
 	"\x12capability_posture\x18\x01 \x01(\tR\x11capabilityPosture\x12:\n" +
 	"\x19write_capabilities_active\x18\x02 \x01(\rR\x17writeCapabilitiesActive\x128\n" +
@@ -4248,7 +4365,8 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\rconstructible\x18\x05 \x01(\bR\rconstructible\x12\x1e\n" +
 	"\n" +
 	"quarantine\x18\x06 \x01(\tR\n" +
-	"quarantine\"\xbb\x02\n" +
+	"quarantine\x12\x10\n" +
+	"\x03why\x18\a \x01(\tR\x03why\"\xbb\x02\n" +
 	"\bIdentity\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12*\n" +
 	"\x11executor_build_id\x18\x02 \x01(\tR\x0fexecutorBuildId\x12#\n" +
@@ -4343,13 +4461,14 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\x04step\x18\x02 \x01(\x0e2\x17.executor.v1.AnchorStepR\x04step\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\tR\x04next\x12\x18\n" +
 	"\alockout\x18\x04 \x01(\bR\alockout\"\x13\n" +
-	"\x11AnchorPlanRequest\"\xad\x01\n" +
+	"\x11AnchorPlanRequest\"\xc1\x01\n" +
 	"\x12AnchorPlanResponse\x12+\n" +
 	"\x04step\x18\x01 \x01(\x0e2\x17.executor.v1.AnchorStepR\x04step\x12\x14\n" +
 	"\x05taken\x18\x02 \x03(\rR\x05taken\x12\x12\n" +
 	"\x04free\x18\x03 \x03(\rR\x04free\x12\"\n" +
 	"\fmanufacturer\x18\x04 \x01(\tR\fmanufacturer\x12\x1c\n" +
-	"\tassurance\x18\x05 \x01(\tR\tassurance\"\x7f\n" +
+	"\tassurance\x18\x05 \x01(\tR\tassurance\x12\x12\n" +
+	"\x04next\x18\x06 \x01(\tR\x04next\"\x7f\n" +
 	"\x16AnchorProvisionRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\rR\x06handle\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x123\n" +
@@ -4361,7 +4480,9 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\x17SubmitRebaselineRequest\x12\x1e\n" +
 	"\n" +
 	"rebaseline\x18\x01 \x01(\fR\n" +
-	"rebaseline\"-\n" +
+	"rebaseline\"\x13\n" +
+	"\x11AnchorFileRequest\"\x10\n" +
+	"\x0eGetPinsRequest\"-\n" +
 	"\x11RotateKeysRequest\x12\x18\n" +
 	"\aconfirm\x18\x01 \x01(\bR\aconfirm\"U\n" +
 	"\x12RotateKeysResponse\x12\x14\n" +
@@ -4419,7 +4540,7 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\x05Front\x12Y\n" +
 	"\x0eGetWriteStatus\x12\".executor.v1.GetWriteStatusRequest\x1a#.executor.v1.GetWriteStatusResponse\x12t\n" +
 	"\x17RequestAliasDescription\x12+.executor.v1.RequestAliasDescriptionRequest\x1a,.executor.v1.RequestAliasDescriptionResponse\x12Y\n" +
-	"\x0eSubmitArtifact\x12\".executor.v1.SubmitArtifactRequest\x1a#.executor.v1.SubmitArtifactResponse2\xe1\x11\n" +
+	"\x0eSubmitArtifact\x12\".executor.v1.SubmitArtifactRequest\x1a#.executor.v1.SubmitArtifactResponse2\xf5\x12\n" +
 	"\x05Admin\x12S\n" +
 	"\fListRequests\x12 .executor.v1.ListRequestsRequest\x1a!.executor.v1.ListRequestsResponse\x12V\n" +
 	"\rListContracts\x12!.executor.v1.ListContractsRequest\x1a\".executor.v1.ListContractsResponse\x12P\n" +
@@ -4449,7 +4570,10 @@ const file_proto_executor_v1_executor_proto_rawDesc = "" +
 	"\x0fAnchorProvision\x12#.executor.v1.AnchorProvisionRequest\x1a!.executor.v1.AnchorStatusResponse\x12O\n" +
 	"\n" +
 	"AnchorSeed\x12\x1e.executor.v1.AnchorSeedRequest\x1a!.executor.v1.AnchorStatusResponse\x12[\n" +
-	"\x10SubmitRebaseline\x12$.executor.v1.SubmitRebaselineRequest\x1a!.executor.v1.AnchorStatusResponse\x12M\n" +
+	"\x10SubmitRebaseline\x12$.executor.v1.SubmitRebaselineRequest\x1a!.executor.v1.AnchorStatusResponse\x12K\n" +
+	"\n" +
+	"AnchorFile\x12\x1e.executor.v1.AnchorFileRequest\x1a\x1d.executor.v1.ArtifactResponse\x12E\n" +
+	"\aGetPins\x12\x1b.executor.v1.GetPinsRequest\x1a\x1d.executor.v1.ArtifactResponse\x12M\n" +
 	"\n" +
 	"RotateKeys\x12\x1e.executor.v1.RotateKeysRequest\x1a\x1f.executor.v1.RotateKeysResponse\x12>\n" +
 	"\x06Backup\x12\x1a.executor.v1.BackupRequest\x1a\x16.executor.v1.FileChunk0\x01\x12S\n" +
@@ -4468,7 +4592,7 @@ func file_proto_executor_v1_executor_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_executor_v1_executor_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_proto_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_proto_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_proto_executor_v1_executor_proto_goTypes = []any{
 	(State)(0),                              // 0: executor.v1.State
 	(WriteState)(0),                         // 1: executor.v1.WriteState
@@ -4530,11 +4654,13 @@ var file_proto_executor_v1_executor_proto_goTypes = []any{
 	(*AnchorProvisionRequest)(nil),          // 57: executor.v1.AnchorProvisionRequest
 	(*AnchorSeedRequest)(nil),               // 58: executor.v1.AnchorSeedRequest
 	(*SubmitRebaselineRequest)(nil),         // 59: executor.v1.SubmitRebaselineRequest
-	(*RotateKeysRequest)(nil),               // 60: executor.v1.RotateKeysRequest
-	(*RotateKeysResponse)(nil),              // 61: executor.v1.RotateKeysResponse
-	(*BackupRequest)(nil),                   // 62: executor.v1.BackupRequest
-	(*KeyChallengeRequest)(nil),             // 63: executor.v1.KeyChallengeRequest
-	(*KeyChallengeResponse)(nil),            // 64: executor.v1.KeyChallengeResponse
+	(*AnchorFileRequest)(nil),               // 60: executor.v1.AnchorFileRequest
+	(*GetPinsRequest)(nil),                  // 61: executor.v1.GetPinsRequest
+	(*RotateKeysRequest)(nil),               // 62: executor.v1.RotateKeysRequest
+	(*RotateKeysResponse)(nil),              // 63: executor.v1.RotateKeysResponse
+	(*BackupRequest)(nil),                   // 64: executor.v1.BackupRequest
+	(*KeyChallengeRequest)(nil),             // 65: executor.v1.KeyChallengeRequest
+	(*KeyChallengeResponse)(nil),            // 66: executor.v1.KeyChallengeResponse
 }
 var file_proto_executor_v1_executor_proto_depIdxs = []int32{
 	1,  // 0: executor.v1.RequestAliasDescriptionResponse.state:type_name -> executor.v1.WriteState
@@ -4587,42 +4713,46 @@ var file_proto_executor_v1_executor_proto_depIdxs = []int32{
 	57, // 47: executor.v1.Admin.AnchorProvision:input_type -> executor.v1.AnchorProvisionRequest
 	58, // 48: executor.v1.Admin.AnchorSeed:input_type -> executor.v1.AnchorSeedRequest
 	59, // 49: executor.v1.Admin.SubmitRebaseline:input_type -> executor.v1.SubmitRebaselineRequest
-	60, // 50: executor.v1.Admin.RotateKeys:input_type -> executor.v1.RotateKeysRequest
-	62, // 51: executor.v1.Admin.Backup:input_type -> executor.v1.BackupRequest
-	63, // 52: executor.v1.Admin.KeyChallenge:input_type -> executor.v1.KeyChallengeRequest
-	7,  // 53: executor.v1.Front.GetWriteStatus:output_type -> executor.v1.GetWriteStatusResponse
-	9,  // 54: executor.v1.Front.RequestAliasDescription:output_type -> executor.v1.RequestAliasDescriptionResponse
-	11, // 55: executor.v1.Front.SubmitArtifact:output_type -> executor.v1.SubmitArtifactResponse
-	13, // 56: executor.v1.Admin.ListRequests:output_type -> executor.v1.ListRequestsResponse
-	16, // 57: executor.v1.Admin.ListContracts:output_type -> executor.v1.ListContractsResponse
-	18, // 58: executor.v1.Admin.GetContract:output_type -> executor.v1.GetContractResponse
-	21, // 59: executor.v1.Admin.GetPreview:output_type -> executor.v1.ArtifactResponse
-	24, // 60: executor.v1.Admin.SubmitAuthorization:output_type -> executor.v1.SubmitAuthorizationResponse
-	21, // 61: executor.v1.Admin.GetPending:output_type -> executor.v1.ArtifactResponse
-	27, // 62: executor.v1.Admin.SubmitConfirmation:output_type -> executor.v1.ContractState
-	27, // 63: executor.v1.Admin.ResumeExecution:output_type -> executor.v1.ContractState
-	30, // 64: executor.v1.Admin.Cancel:output_type -> executor.v1.CancelResponse
-	21, // 65: executor.v1.Admin.Observe:output_type -> executor.v1.ArtifactResponse
-	27, // 66: executor.v1.Admin.SubmitReconciliation:output_type -> executor.v1.ContractState
-	21, // 67: executor.v1.Admin.GetRollbackRequest:output_type -> executor.v1.ArtifactResponse
-	27, // 68: executor.v1.Admin.SubmitRollback:output_type -> executor.v1.ContractState
-	27, // 69: executor.v1.Admin.SubmitRelease:output_type -> executor.v1.ContractState
-	37, // 70: executor.v1.Admin.Discover:output_type -> executor.v1.DiscoverResponse
-	42, // 71: executor.v1.Admin.Plan:output_type -> executor.v1.PlanResponse
-	45, // 72: executor.v1.Admin.Doctor:output_type -> executor.v1.DoctorResponse
-	48, // 73: executor.v1.Admin.AuditShow:output_type -> executor.v1.AuditShowResponse
-	50, // 74: executor.v1.Admin.AuditVerify:output_type -> executor.v1.AuditVerifyResponse
-	52, // 75: executor.v1.Admin.AuditExport:output_type -> executor.v1.FileChunk
-	54, // 76: executor.v1.Admin.AnchorStatus:output_type -> executor.v1.AnchorStatusResponse
-	56, // 77: executor.v1.Admin.AnchorPlan:output_type -> executor.v1.AnchorPlanResponse
-	54, // 78: executor.v1.Admin.AnchorProvision:output_type -> executor.v1.AnchorStatusResponse
-	54, // 79: executor.v1.Admin.AnchorSeed:output_type -> executor.v1.AnchorStatusResponse
-	54, // 80: executor.v1.Admin.SubmitRebaseline:output_type -> executor.v1.AnchorStatusResponse
-	61, // 81: executor.v1.Admin.RotateKeys:output_type -> executor.v1.RotateKeysResponse
-	52, // 82: executor.v1.Admin.Backup:output_type -> executor.v1.FileChunk
-	64, // 83: executor.v1.Admin.KeyChallenge:output_type -> executor.v1.KeyChallengeResponse
-	53, // [53:84] is the sub-list for method output_type
-	22, // [22:53] is the sub-list for method input_type
+	60, // 50: executor.v1.Admin.AnchorFile:input_type -> executor.v1.AnchorFileRequest
+	61, // 51: executor.v1.Admin.GetPins:input_type -> executor.v1.GetPinsRequest
+	62, // 52: executor.v1.Admin.RotateKeys:input_type -> executor.v1.RotateKeysRequest
+	64, // 53: executor.v1.Admin.Backup:input_type -> executor.v1.BackupRequest
+	65, // 54: executor.v1.Admin.KeyChallenge:input_type -> executor.v1.KeyChallengeRequest
+	7,  // 55: executor.v1.Front.GetWriteStatus:output_type -> executor.v1.GetWriteStatusResponse
+	9,  // 56: executor.v1.Front.RequestAliasDescription:output_type -> executor.v1.RequestAliasDescriptionResponse
+	11, // 57: executor.v1.Front.SubmitArtifact:output_type -> executor.v1.SubmitArtifactResponse
+	13, // 58: executor.v1.Admin.ListRequests:output_type -> executor.v1.ListRequestsResponse
+	16, // 59: executor.v1.Admin.ListContracts:output_type -> executor.v1.ListContractsResponse
+	18, // 60: executor.v1.Admin.GetContract:output_type -> executor.v1.GetContractResponse
+	21, // 61: executor.v1.Admin.GetPreview:output_type -> executor.v1.ArtifactResponse
+	24, // 62: executor.v1.Admin.SubmitAuthorization:output_type -> executor.v1.SubmitAuthorizationResponse
+	21, // 63: executor.v1.Admin.GetPending:output_type -> executor.v1.ArtifactResponse
+	27, // 64: executor.v1.Admin.SubmitConfirmation:output_type -> executor.v1.ContractState
+	27, // 65: executor.v1.Admin.ResumeExecution:output_type -> executor.v1.ContractState
+	30, // 66: executor.v1.Admin.Cancel:output_type -> executor.v1.CancelResponse
+	21, // 67: executor.v1.Admin.Observe:output_type -> executor.v1.ArtifactResponse
+	27, // 68: executor.v1.Admin.SubmitReconciliation:output_type -> executor.v1.ContractState
+	21, // 69: executor.v1.Admin.GetRollbackRequest:output_type -> executor.v1.ArtifactResponse
+	27, // 70: executor.v1.Admin.SubmitRollback:output_type -> executor.v1.ContractState
+	27, // 71: executor.v1.Admin.SubmitRelease:output_type -> executor.v1.ContractState
+	37, // 72: executor.v1.Admin.Discover:output_type -> executor.v1.DiscoverResponse
+	42, // 73: executor.v1.Admin.Plan:output_type -> executor.v1.PlanResponse
+	45, // 74: executor.v1.Admin.Doctor:output_type -> executor.v1.DoctorResponse
+	48, // 75: executor.v1.Admin.AuditShow:output_type -> executor.v1.AuditShowResponse
+	50, // 76: executor.v1.Admin.AuditVerify:output_type -> executor.v1.AuditVerifyResponse
+	52, // 77: executor.v1.Admin.AuditExport:output_type -> executor.v1.FileChunk
+	54, // 78: executor.v1.Admin.AnchorStatus:output_type -> executor.v1.AnchorStatusResponse
+	56, // 79: executor.v1.Admin.AnchorPlan:output_type -> executor.v1.AnchorPlanResponse
+	54, // 80: executor.v1.Admin.AnchorProvision:output_type -> executor.v1.AnchorStatusResponse
+	54, // 81: executor.v1.Admin.AnchorSeed:output_type -> executor.v1.AnchorStatusResponse
+	54, // 82: executor.v1.Admin.SubmitRebaseline:output_type -> executor.v1.AnchorStatusResponse
+	21, // 83: executor.v1.Admin.AnchorFile:output_type -> executor.v1.ArtifactResponse
+	21, // 84: executor.v1.Admin.GetPins:output_type -> executor.v1.ArtifactResponse
+	63, // 85: executor.v1.Admin.RotateKeys:output_type -> executor.v1.RotateKeysResponse
+	52, // 86: executor.v1.Admin.Backup:output_type -> executor.v1.FileChunk
+	66, // 87: executor.v1.Admin.KeyChallenge:output_type -> executor.v1.KeyChallengeResponse
+	55, // [55:88] is the sub-list for method output_type
+	22, // [22:55] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name
 	22, // [22:22] is the sub-list for extension extendee
 	0,  // [0:22] is the sub-list for field type_name
@@ -4648,7 +4778,7 @@ func file_proto_executor_v1_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_executor_v1_executor_proto_rawDesc), len(file_proto_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   59,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

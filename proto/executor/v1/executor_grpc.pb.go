@@ -251,6 +251,8 @@ const (
 	Admin_AnchorProvision_FullMethodName      = "/executor.v1.Admin/AnchorProvision"
 	Admin_AnchorSeed_FullMethodName           = "/executor.v1.Admin/AnchorSeed"
 	Admin_SubmitRebaseline_FullMethodName     = "/executor.v1.Admin/SubmitRebaseline"
+	Admin_AnchorFile_FullMethodName           = "/executor.v1.Admin/AnchorFile"
+	Admin_GetPins_FullMethodName              = "/executor.v1.Admin/GetPins"
 	Admin_RotateKeys_FullMethodName           = "/executor.v1.Admin/RotateKeys"
 	Admin_Backup_FullMethodName               = "/executor.v1.Admin/Backup"
 	Admin_KeyChallenge_FullMethodName         = "/executor.v1.Admin/KeyChallenge"
@@ -313,6 +315,13 @@ type AdminClient interface {
 	// SubmitRebaseline accepts the counter's value by signature and sets the
 	// floor below which no artifact is valid any more.
 	SubmitRebaseline(ctx context.Context, in *SubmitRebaselineRequest, opts ...grpc.CallOption) (*AnchorStatusResponse, error)
+	// AnchorFile returns what the reconciliation owner signs over for a
+	// re-baseline: the anchor's state, attested. It changes nothing.
+	AnchorFile(ctx context.Context, in *AnchorFileRequest, opts ...grpc.CallOption) (*ArtifactResponse, error)
+	// GetPins returns one entry of a signer's pins file, as this executor sees
+	// itself. A signer is told by two people who compared it, never by this answer
+	// alone: whoever holds this socket could lie.
+	GetPins(ctx context.Context, in *GetPinsRequest, opts ...grpc.CallOption) (*ArtifactResponse, error)
 	// RotateKeys replaces the store's root key; refused while anything executes.
 	RotateKeys(ctx context.Context, in *RotateKeysRequest, opts ...grpc.CallOption) (*RotateKeysResponse, error)
 	// Backup streams a consistent copy of the store; a restored copy needs a
@@ -590,6 +599,26 @@ func (c *adminClient) SubmitRebaseline(ctx context.Context, in *SubmitRebaseline
 	return out, nil
 }
 
+func (c *adminClient) AnchorFile(ctx context.Context, in *AnchorFileRequest, opts ...grpc.CallOption) (*ArtifactResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ArtifactResponse)
+	err := c.cc.Invoke(ctx, Admin_AnchorFile_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) GetPins(ctx context.Context, in *GetPinsRequest, opts ...grpc.CallOption) (*ArtifactResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ArtifactResponse)
+	err := c.cc.Invoke(ctx, Admin_GetPins_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) RotateKeys(ctx context.Context, in *RotateKeysRequest, opts ...grpc.CallOption) (*RotateKeysResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RotateKeysResponse)
@@ -686,6 +715,13 @@ type AdminServer interface {
 	// SubmitRebaseline accepts the counter's value by signature and sets the
 	// floor below which no artifact is valid any more.
 	SubmitRebaseline(context.Context, *SubmitRebaselineRequest) (*AnchorStatusResponse, error)
+	// AnchorFile returns what the reconciliation owner signs over for a
+	// re-baseline: the anchor's state, attested. It changes nothing.
+	AnchorFile(context.Context, *AnchorFileRequest) (*ArtifactResponse, error)
+	// GetPins returns one entry of a signer's pins file, as this executor sees
+	// itself. A signer is told by two people who compared it, never by this answer
+	// alone: whoever holds this socket could lie.
+	GetPins(context.Context, *GetPinsRequest) (*ArtifactResponse, error)
 	// RotateKeys replaces the store's root key; refused while anything executes.
 	RotateKeys(context.Context, *RotateKeysRequest) (*RotateKeysResponse, error)
 	// Backup streams a consistent copy of the store; a restored copy needs a
@@ -778,6 +814,12 @@ func (UnimplementedAdminServer) AnchorSeed(context.Context, *AnchorSeedRequest) 
 }
 func (UnimplementedAdminServer) SubmitRebaseline(context.Context, *SubmitRebaselineRequest) (*AnchorStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SubmitRebaseline not implemented")
+}
+func (UnimplementedAdminServer) AnchorFile(context.Context, *AnchorFileRequest) (*ArtifactResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AnchorFile not implemented")
+}
+func (UnimplementedAdminServer) GetPins(context.Context, *GetPinsRequest) (*ArtifactResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetPins not implemented")
 }
 func (UnimplementedAdminServer) RotateKeys(context.Context, *RotateKeysRequest) (*RotateKeysResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RotateKeys not implemented")
@@ -1252,6 +1294,42 @@ func _Admin_SubmitRebaseline_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_AnchorFile_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AnchorFileRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).AnchorFile(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_AnchorFile_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).AnchorFile(ctx, req.(*AnchorFileRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_GetPins_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetPinsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).GetPins(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_GetPins_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).GetPins(ctx, req.(*GetPinsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_RotateKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RotateKeysRequest)
 	if err := dec(in); err != nil {
@@ -1401,6 +1479,14 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SubmitRebaseline",
 			Handler:    _Admin_SubmitRebaseline_Handler,
+		},
+		{
+			MethodName: "AnchorFile",
+			Handler:    _Admin_AnchorFile_Handler,
+		},
+		{
+			MethodName: "GetPins",
+			Handler:    _Admin_GetPins_Handler,
 		},
 		{
 			MethodName: "RotateKeys",
