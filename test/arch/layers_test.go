@@ -25,7 +25,7 @@ var levels = map[string]int{
 	"pkg/artifact/artifacttest": 22, // for tests
 	"pkg/pfrest/internal/fair":  15, "pkg/pfrest/internal/tlsdial": 15,
 	"pkg/openapi/plain": 15, "pkg/openapi/internal/scan": 16, "pkg/openapi/view": 21, "pkg/openapi/contract": 21,
-	"pkg/sandbox": 20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
+	"pkg/keyfile": 20, "pkg/sandbox": 20, "pkg/rpc": 20, "pkg/pfrest": 20, "pkg/openapi": 20, "pkg/catalog": 20, "pkg/artifact": 20,
 
 	// L2.
 	"pkg/readtool/internal/filterlog": 24, "pkg/readtool/internal/row": 25, "pkg/readtool/internal/where": 26, "pkg/readtool/internal/args": 27,
