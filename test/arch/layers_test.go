@@ -43,7 +43,8 @@ var levels = map[string]int{
 	"pkg/executor/internal/store/internal/requests": 28, "pkg/executor/internal/store/internal/attempts": 28, "pkg/executor/internal/store/internal/settling": 28,
 	"pkg/executor/internal/store/storetest": 35, // for tests
 	"pkg/executor/internal/store":           34, "pkg/executor/internal/anchor": 34,
-	"pkg/executor/internal/exchange": 34, "pkg/executor/internal/alias": 34,
+	"pkg/executor/internal/anchor/anchortest": 35, // for tests
+	"pkg/executor/internal/exchange":          34, "pkg/executor/internal/alias": 34,
 	"pkg/executor/internal/gate": 35,
 	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
