@@ -205,6 +205,10 @@ func TestReview08ALaboratoryAndItsStoreNameGoTogether(t *testing.T) {
 	}
 	c.Limits.LandingWindow /= 2
 	c.Lab = true
+	if _, err := store.Create(c, storetest.Seed()); class(err) != "configuration" {
+		t.Errorf("a shipped build shortened the landing window in a laboratory: %v", err)
+	}
+	c.Short = true
 	s, err := store.Create(c, storetest.Seed())
 	if err != nil {
 		t.Fatal(err)
@@ -212,6 +216,6 @@ func TestReview08ALaboratoryAndItsStoreNameGoTogether(t *testing.T) {
 	_ = s.Close()
 	c.StoreID, c.Lab = "prod-2", false
 	if _, err := store.Open(c); class(err) != "configuration" {
-		t.Errorf("production shortened the landing window: %v", err)
+		t.Errorf("a test build opened production's store: %v", err)
 	}
 }

@@ -29,6 +29,7 @@ type Config struct {
 	KeyPaths []string // files of keys: none may lie below Dir
 	Clock    Clock
 	Limits   Limits
+	Short    bool  // a test build: the landing window and the cooldown may be shorter than designed; for a laboratory alone
 	Seam     *Seam // nil outside tests
 }
 
@@ -43,11 +44,13 @@ func (c *Config) check() error {
 		rule = "the root key must have an id and an epoch from 1"
 	case c.Clock == nil:
 		rule = "there must be a clock"
+	case c.Short && !c.Lab:
+		rule = "a test build is for a laboratory alone"
 	}
 	if rule != "" {
 		return errs.New(errs.Invalid, rule).WithClass("configuration").WithNext("see executord --help-config")
 	}
-	return c.Limits.Check(c.Lab)
+	return c.Limits.Check(c.Short)
 }
 
 // Store is an open store. Its methods are safe for concurrent use; reads never wait

@@ -142,6 +142,7 @@ type Exchange struct {
 	Answered, NothingLeft     bool
 	Took                      time.Duration
 	Contended                 bool
+	OthersChanged             bool      // another alias changed between the send and the second read
 	FirstReadAt, SecondReadAt time.Time // of the reads after it; zero when there were none
 	All                       string    // digest of all aliases at the second read, ""
 }
@@ -169,8 +170,11 @@ func (x Exchange) record(tx *rows.Tx, c *record.Contract, verified bool) error {
 		sent.Look, sent.LookDueAt = record.LookDue, tx.Now.Wall.Add(lookAfter)
 	}
 	var why record.Reason
-	if x.Contended {
+	switch {
+	case x.Contended: // the more serious of the two: a whole configuration may be older
 		why = "contended"
+	case x.OthersChanged:
+		why = record.ReasonOthersChanged
 	}
 	return putSend(tx, c, sent, record.SendRecorded, why)
 }

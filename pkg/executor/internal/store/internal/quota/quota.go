@@ -51,9 +51,9 @@ func Default() Limits {
 }
 
 // Check refuses limits that are wider than they may be: twice the design for most,
-// the design itself for what protects against an unknown outcome. A laboratory may
-// shorten the landing window; nobody else.
-func (l Limits) Check(lab bool) error {
+// the design itself for what protects against an unknown outcome. A test build may
+// shorten the landing window and the cooldown; nobody else.
+func (l Limits) Check(short bool) error {
 	d := Default()
 	for _, n := range []struct{ is, design, factor int }{
 		{l.OpenPerUID, d.OpenPerUID, 2},
@@ -84,7 +84,7 @@ func (l Limits) Check(lab bool) error {
 		{l.LandingWindow, d.LandingWindow, 24 * time.Hour},
 	} {
 		if t.least == d.LandingWindow || t.least == d.Cooldown {
-			if lab {
+			if short {
 				t.least = 0
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 func TestLimitsMayBeTightenedAndNotWidenedBeyondWhatIsCompiledIn(t *testing.T) {
 	for what, row := range map[string]struct {
-		lab    bool
+		short  bool
 		change func(*Limits)
 		ok     bool
 	}{
@@ -26,7 +26,7 @@ func TestLimitsMayBeTightenedAndNotWidenedBeyondWhatIsCompiledIn(t *testing.T) {
 	} {
 		l := Default()
 		row.change(&l)
-		if err := l.Check(row.lab); (err == nil) != row.ok {
+		if err := l.Check(row.short); (err == nil) != row.ok {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
