@@ -107,6 +107,7 @@ type Client struct {
 	schemaTimeout time.Duration
 
 	transport *http.Transport
+	dialer    *tlsdial.Dialer
 	slots     *fair.Slots
 	breakers  *breaker.Breakers
 	cred      atomic.Pointer[credential]
@@ -171,13 +172,14 @@ func New(c Config) (*Client, error) {
 		base: base, endpoints: eps, maxBody: int(c.MaxBody), maxInFlight: c.MaxInFlight,
 		authoritative: c.Authoritative, log: c.Log, now: c.Now, requestID: c.RequestID,
 		pageTimeout: pageTimeout, schemaTimeout: schemaTimeout,
-		transport: newTransport(tlsCfg, c.MaxInFlight, c.Authoritative),
+		dialer:    tlsdial.NewDialer(tlsCfg, connectTimeout),
 		slots:     fair.New(1),
 		breakers:  breaker.New(c.Now),
 		buffers:   envelope.NewPool(c.MaxInFlight),
 		gets:      make(map[getKey]*flight),
 		walks:     make(map[walkKey]*walk),
 	}
+	cl.transport = newTransport(cl.dialer, c.MaxInFlight, c.Authoritative)
 	cl.life, cl.end = context.WithCancel(context.Background())
 	if err := cl.Rekey(c.Key); err != nil {
 		return nil, err
@@ -199,10 +201,10 @@ func ClientTLS(c Config) (*tls.Config, error) {
 // newTransport is net/http's transport with everything off that could send
 // elsewhere, more often, or more than we wrote. HTTP/1.1 is quicker here than
 // HTTP/2 at every size, and one request a connection makes cancelling exact.
-func newTransport(cfg *tls.Config, idle int, fresh bool) *http.Transport {
+func newTransport(d *tlsdial.Dialer, idle int, fresh bool) *http.Transport {
 	t := &http.Transport{
 		Proxy:                  nil,
-		DialTLSContext:         tlsdial.NewDialer(cfg, connectTimeout).Dial,
+		DialTLSContext:         d.Dial,
 		Protocols:              new(http.Protocols),
 		DisableCompression:     true, // the cap counts the bytes that we parse
 		DisableKeepAlives:      fresh,

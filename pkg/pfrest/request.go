@@ -186,6 +186,7 @@ func (c *Client) get(timed context.Context, r *record, cred *credential, p *enve
 	}
 	defer resp.Body.Close()
 	r.status = resp.StatusCode
+	c.noteClock(resp.Header.Get("Date"))
 	if r.status == http.StatusUnauthorized {
 		c.breakers.Refuse(cred.gen) // before anything else can fail
 	}

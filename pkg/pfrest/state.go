@@ -1,6 +1,7 @@
 package pfrest
 
 import (
+	"net/http"
 	"time"
 
 	"pfsensemcp/pkg/pfrest/internal/breaker"
@@ -49,6 +50,11 @@ type State struct {
 	LastSuccess time.Time
 	LastFailure time.Time
 	LastClass   string // class of the last failure; "" for none
+
+	Pin      string        // of the certificate of the newest connection; "" before the first
+	NotAfter time.Time     // when that certificate ends; zero before the first
+	Clock    time.Duration // by how much the appliance's clock was ahead of ours, to about a second
+	ClockAt  time.Time     // when Clock was seen; zero for never
 }
 
 // PathState is an endpoint that timed out since it last answered.
@@ -66,11 +72,26 @@ func (c *Client) State() State {
 	c.mu.Unlock()
 	s.InFlight, s.Waiting, s.Slots = c.slots.Counts()
 	var paths []breaker.Path
+	peer := c.dialer.Peer()
+	s.Pin, s.NotAfter = peer.Pin, peer.NotAfter
 	s.KeyRefused, s.KeyRefusedAt, paths = c.breakers.Snapshot()
 	for _, p := range paths {
 		s.Paths = append(s.Paths, PathState{Endpoint(p.Name), p.TimeOuts, p.Open, p.Until})
 	}
 	return s
+}
+
+// noteClock compares the appliance's clock with ours. A header that is no date is
+// nothing: it is an outsider's, and only the difference is kept.
+func (c *Client) noteClock(date string) {
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.ClockAt = c.now()
+	c.stats.Clock = at.Sub(c.stats.ClockAt)
 }
 
 // note counts one GET and its end.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,6 +50,22 @@ type Dialer struct {
 	tls     *tls.Config
 	timeout time.Duration
 	net     net.Dialer
+	peer    atomic.Pointer[Peer]
+}
+
+// Peer is the certificate of the newest connection that was made.
+type Peer struct {
+	Pin      string // of its key, as PinOf gives it
+	NotAfter time.Time
+}
+
+// Peer returns the certificate of the newest connection that was made, the zero Peer
+// before the first.
+func (d *Dialer) Peer() Peer {
+	if p := d.peer.Load(); p != nil {
+		return *p
+	}
+	return Peer{}
 }
 
 // NewDialer returns a dialer that gives connecting and handshake together at
@@ -78,6 +95,9 @@ func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 			f.Pin = PinOf(leaf)
 		}
 		return nil, f
+	}
+	if chain := c.ConnectionState().PeerCertificates; len(chain) > 0 {
+		d.peer.Store(&Peer{Pin: PinOf(chain[0]), NotAfter: chain[0].NotAfter})
 	}
 	return wiped.Answers(c), nil
 }
