@@ -15,6 +15,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := opctl.Run(ctx, opctl.Env{
+		In:         os.Stdin,
 		Out:        os.Stdout,
 		Err:        os.Stderr,
 		Environ:    os.Environ(),

@@ -2,82 +2,36 @@ package opctl
 
 import (
 	"context"
-	"encoding/json/v2"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-
-	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/rpc"
-	"pfsensemcp/pkg/textsafe"
+	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/suite"
 	adminpb "pfsensemcp/proto/admin/v1"
 )
 
-// adminWithin bounds one call to a daemon's operators' socket.
-const adminWithin = 10 * time.Second
-
-// hostDir is where systemd's sockets stand.
-const hostDir = "/run/pfsense-mcp"
-
-// maxOutside bounds one text of a daemon on the terminal, in bytes.
-const maxOutside = 200
-
-// adminSocket is mcpd's operators' socket below a suite's directory.
-const adminSocket = "mcpd-admin/mcpd-admin.sock"
-
-// dirFlag adds the flag that names a suite's directory. Without it, a suite that
-// the user runs in the usual place of mcpctl run is meant, else the host's: the
-// order in which mcpd stdio looks, so that both speak to the same mcpd.
-func dirFlag(e Env, fs *flag.FlagSet) *string {
-	dir := hostDir
-	if e.RuntimeDir != "" {
-		own := filepath.Join(e.RuntimeDir, "pfsense-mcp")
-		if _, err := os.Lstat(filepath.Join(own, adminSocket)); err == nil {
-			dir = own
-		}
-	}
-	return fs.String("dir", dir, "the suite's `DIR`, as mcpctl run printed it")
-}
-
-// dialAdmin connects to mcpd's operators' socket below dir.
-func dialAdmin(dir string) (*grpc.ClientConn, error) {
-	return rpc.Dial(filepath.Join(dir, adminSocket), "mcpd",
-		rpc.Next("check that the suite runs, and that you are one of its operators; a suite in another directory than "+dir+" needs --dir"))
-}
-
 // status is `mcpctl status`.
 func status(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
-	dir := dirFlag(e, fs)
+	dir := suite.DirFlag(e, fs)
 	asJSON := fs.Bool("json", false, "print JSON")
-	if err := parse(fs, args); err != nil {
+	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
 	}
-	conn, err := dialAdmin(*dir)
-	if err != nil {
+	var r *adminpb.SuiteResponse
+	err := suite.Mcpd(ctx, *dir, suite.Quick, func(ctx context.Context, c adminpb.McpdClient) (err error) {
+		r, err = c.Suite(ctx, &adminpb.SuiteRequest{})
 		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, adminWithin)
-	defer cancel()
-	r, err := adminpb.NewMcpdClient(conn).Suite(ctx, &adminpb.SuiteRequest{})
+	})
 	if err != nil {
 		return err
 	}
 	if *asJSON {
-		text, err := json.Marshal(members(r), json.Deterministic(true))
-		if err != nil {
-			return errs.Wrap(err, errs.Internal, "the status cannot be printed as JSON")
-		}
-		_, err = fmt.Fprintf(e.Out, "%s\n", text)
-		return err
+		return cli.WriteJSON(e.Out, members(r))
 	}
-	printMembers(e.Out, members(r), time.Now())
+	printMembers(e.Out, members(r), e.Time())
 	return nil
 }
 
@@ -101,11 +55,10 @@ type member struct {
 // members turns mcpd's answer into rows. A daemon's texts are its own words,
 // but it may be subverted, and this is an operator's terminal.
 func members(r *adminpb.SuiteResponse) []member {
-	clean := func(s string) string { return textsafe.Clean(s, maxOutside) }
 	cleanAll := func(list []string) []string {
 		var out []string
 		for _, s := range list {
-			out = append(out, clean(s))
+			out = append(out, cli.Clean(s))
 		}
 		return out
 	}
@@ -113,12 +66,12 @@ func members(r *adminpb.SuiteResponse) []member {
 	for _, m := range r.GetMembers() {
 		st := m.GetStatus()
 		rows = append(rows, member{
-			Name: clean(m.GetName()), Reachable: m.GetReachable(),
-			Version: clean(st.GetVersion()), BuildID: clean(st.GetBuildId()), StartedAt: st.GetStartedAt(),
-			Sandbox:  clean(st.GetSandbox().GetMode()),
+			Name: cli.Clean(m.GetName()), Reachable: m.GetReachable(),
+			Version: cli.Clean(st.GetVersion()), BuildID: cli.Clean(st.GetBuildId()), StartedAt: st.GetStartedAt(),
+			Sandbox:  cli.Clean(st.GetSandbox().GetMode()),
 			Enforced: cleanAll(st.GetSandbox().GetEnforced()), Missing: cleanAll(st.GetSandbox().GetMissing()),
 			Lab: st.GetLab(), TestBuild: st.GetTestBuild(), Notices: cleanAll(st.GetNotices()),
-			Problem: clean(m.GetProblem()), Next: clean(m.GetNext()),
+			Problem: cli.Clean(m.GetProblem()), Next: cli.Clean(m.GetNext()),
 		})
 	}
 	return rows
@@ -159,18 +112,15 @@ func labels(m member) []string {
 
 // reset is `mcpctl reset`.
 func reset(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
-	dir := dirFlag(e, fs)
-	if err := parse(fs, args); err != nil {
+	dir := suite.DirFlag(e, fs)
+	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
 	}
-	conn, err := dialAdmin(*dir)
-	if err != nil {
+	var r *adminpb.ResetBreakersResponse
+	err := suite.Mcpd(ctx, *dir, suite.Quick, func(ctx context.Context, c adminpb.McpdClient) (err error) {
+		r, err = c.ResetBreakers(ctx, &adminpb.ResetBreakersRequest{})
 		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, adminWithin)
-	defer cancel()
-	r, err := adminpb.NewMcpdClient(conn).ResetBreakers(ctx, &adminpb.ResetBreakersRequest{})
+	})
 	if err != nil {
 		return err
 	}
@@ -178,7 +128,7 @@ func reset(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
 		fmt.Fprintln(e.Out, "no breaker was open")
 	}
 	for _, c := range r.GetClosed() {
-		fmt.Fprintln(e.Out, "closed: "+textsafe.Clean(c, maxOutside))
+		fmt.Fprintln(e.Out, "closed: "+cli.Clean(c))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/supervise"
 )
 
@@ -151,7 +152,7 @@ func clientConfig(_ context.Context, e Env, fs *flag.FlagSet, args []string) err
 	}
 	host := fs.String("ssh", "", "start mcpd on `HOST` (or USER@HOST) over ssh")
 	socket := fs.String("socket", "", "mcpd's socket `PATH`, where the shim would not find it by itself")
-	if err := parse(fs, args); err != nil {
+	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
 	}
 	var known []string

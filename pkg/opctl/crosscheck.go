@@ -10,6 +10,8 @@ import (
 	"pfsensemcp/pkg/apidocs"
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/suite"
 	"pfsensemcp/pkg/textsafe"
 )
 
@@ -18,11 +20,6 @@ const (
 	exitDrift      = 1
 	exitUncompared = 2
 )
-
-// exitCode ends a command with a code, after it has said everything itself.
-type exitCode int
-
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // checked is `mcpctl privilege-crosscheck --json`.
 type checked struct {
@@ -36,17 +33,17 @@ type checked struct {
 // name the same privileges for what the READ tools ask. It changes nothing. It
 // ends with 0 when nothing drifted, 1 on a drift, 2 when it could not compare.
 func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
-	dir := dirFlag(e, fs)
+	dir := suite.DirFlag(e, fs)
 	up := fs.String("upstream", sideUpstream, "the published document `S`: upstream, or file:PATH")
 	app := fs.String("appliance", sideAppliance, "the appliance's document `S`: appliance, file:PATH, or none")
 	asJSON := fs.Bool("json", false, "print JSON")
-	if err := parse(fs, args); err != nil {
+	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
 	}
 	if !isSide(*up) || !isSide(*app) && *app != sideNone {
 		fmt.Fprintln(fs.Output(), "mcpctl: a side is upstream, appliance, or file:PATH; --appliance may be none")
 		fs.Usage()
-		return errUsage
+		return cli.ErrUsage
 	}
 	tools, err := catalog.Select(catalog.ProfileAuditor, nil, nil)
 	if err != nil {
@@ -60,11 +57,11 @@ func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []st
 		l, err := load(ctx, *dir, side)
 		if err != nil {
 			p := errs.Public(err)
-			problem := textsafe.Clean(side+": "+p.Msg, 2*maxOutside)
+			problem := textsafe.Clean(side+": "+p.Msg, 2*cli.MaxText)
 			out.Problems = append(out.Problems, problem)
 			fmt.Fprintln(e.Err, "mcpctl: "+problem)
 			if p.Next != "" {
-				fmt.Fprintln(e.Err, "next: "+textsafe.Clean(p.Next, 2*maxOutside))
+				fmt.Fprintln(e.Err, "next: "+textsafe.Clean(p.Next, 2*cli.MaxText))
 			}
 			return nil
 		}
@@ -73,7 +70,7 @@ func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []st
 	out.Upstream, out.Appliance = get(*up), get(*app)
 	out.CrossChecked = apidocs.CrossCheck(tools, out.Upstream.the(), out.Appliance.the())
 	if *asJSON {
-		err = writeJSON(e.Out, out)
+		err = cli.WriteJSON(e.Out, out)
 	} else {
 		printChecked(e.Out, out)
 	}
@@ -81,9 +78,9 @@ func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []st
 	case err != nil:
 		return err
 	case len(out.Problems) > 0:
-		return exitCode(exitUncompared)
+		return cli.Exit(exitUncompared)
 	case !out.Clean():
-		return exitCode(exitDrift)
+		return cli.Exit(exitDrift)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"pfsensemcp/pkg/opctl/internal/suite"
 	adminpb "pfsensemcp/proto/admin/v1"
 	nodepb "pfsensemcp/proto/node/v1"
 )
@@ -29,12 +30,12 @@ func TestHelpFitsAScreenAndEveryCommandHasAnExample(t *testing.T) {
 		t.Errorf("exit %d, %d lines", code, strings.Count(out, "\n"))
 	}
 	for _, c := range commands() {
-		if !strings.Contains(out, c.name) {
-			t.Errorf("help does not list %s", c.name)
+		if !strings.Contains(out, c.Name) {
+			t.Errorf("help does not list %s", c.Name)
 		}
-		code, _, errOut := run(t, c.name, "--help")
-		if code != ExitOK || !strings.Contains(errOut, "example: mcpctl "+c.name) || strings.Count(errOut, "\n") > 24 {
-			t.Errorf("%s --help: exit %d\n%s", c.name, code, errOut)
+		code, _, errOut := run(t, c.Name, "--help")
+		if code != ExitOK || !strings.Contains(errOut, "example: mcpctl "+c.Name) || strings.Count(errOut, "\n") > 24 {
+			t.Errorf("%s --help: exit %d\n%s", c.Name, code, errOut)
 		}
 	}
 }
@@ -155,7 +156,7 @@ func TestStatusFindsTheSuiteOfTheUsersRuntimeDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", filepath.Join(dir, "pfsense-mcp", adminSocket))
+	l, err := net.Listen("unix", filepath.Join(dir, "pfsense-mcp", suite.McpdSocket))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestStatusFindsTheSuiteOfTheUsersRuntimeDirectory(t *testing.T) {
 		}
 	}
 	var errOut bytes.Buffer
-	if code := Run(context.Background(), Env{Out: &errOut, Err: &errOut, RuntimeDir: t.TempDir()}, []string{"status"}); code != ExitFail || !strings.Contains(errOut.String(), hostDir) {
+	if code := Run(context.Background(), Env{Out: &errOut, Err: &errOut, RuntimeDir: t.TempDir()}, []string{"status"}); code != ExitFail || !strings.Contains(errOut.String(), suite.HostDir) {
 		t.Errorf("without a suite there: exit %d: %s", code, errOut.String())
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/opctl/internal/cli"
 )
 
 // privileges is `mcpctl privileges`: what to grant the READ user, from the
@@ -17,7 +18,7 @@ func privileges(_ context.Context, e Env, fs *flag.FlagSet, args []string) error
 	known := append(catalog.Profiles(), catalog.ProfileExecutor)
 	profile := fs.String("profile", catalog.ProfileAuditor, "the profile `P`: "+strings.Join(known, ", "))
 	sets := fs.String("toolsets", "", "comma list of toolsets, as PFSENSE_TOOLSETS (default all)")
-	if err := parse(fs, args); err != nil {
+	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
 	}
 	if !slices.Contains(known, *profile) {

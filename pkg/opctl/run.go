@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/supervise"
 )
 
@@ -14,13 +15,13 @@ func runSuite(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error
 	demo := fs.Bool("demo", false, "run the pretend appliance too, and a scripted conversation")
 	once := fs.Bool("once", false, "with --demo: end after the conversation")
 	dir := fs.String("dir", "", "run in `DIR` (absolute, yours, mode 700) instead of the runtime directory")
-	if err := parse(fs, args); err != nil {
+	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
 	}
 	if *once && !*demo {
 		fmt.Fprintln(fs.Output(), "mcpctl: --once goes with --demo only: without it there is no conversation to end after")
 		fs.Usage()
-		return errUsage
+		return cli.ErrUsage
 	}
 	bin, err := supervise.Programs()
 	if err != nil {

@@ -2,7 +2,6 @@ package opctl
 
 import (
 	"context"
-	"encoding/json/v2"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"strings"
 
 	"pfsensemcp/pkg/apidocs"
+	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/suite"
 )
 
 // compared is `mcpctl schema-diff --json`.
@@ -23,7 +24,7 @@ type compared struct {
 // meaning. It ends with 0 when the comparison ran, whatever it found, and with 1
 // when a side could not be had.
 func schemaDiff(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
-	dir := dirFlag(e, fs)
+	dir := suite.DirFlag(e, fs)
 	a := fs.String("a", sideUpstream, "one side `S`: upstream, appliance, or file:PATH (a saved document, or what --dump wrote)")
 	b := fs.String("b", sideAppliance, "the other side `S`")
 	asJSON := fs.Bool("json", false, "print JSON")
@@ -34,16 +35,16 @@ func schemaDiff(ctx context.Context, e Env, fs *flag.FlagSet, args []string) err
 	if err != nil {
 		fmt.Fprintln(fs.Output(), "mcpctl: "+err.Error())
 		fs.Usage()
-		return errUsage
+		return cli.ErrUsage
 	}
-	if err := parse(fs, rest); err != nil {
+	if _, err := cli.Parse(fs, rest, 0, 0); err != nil {
 		return err
 	}
 	for _, s := range []string{*a, *b} {
 		if !isSide(s) {
 			fmt.Fprintf(fs.Output(), "mcpctl: %q is no side: upstream, appliance, or file:PATH\n", s)
 			fs.Usage()
-			return errUsage
+			return cli.ErrUsage
 		}
 	}
 	x, errA := load(ctx, *dir, *a)
@@ -65,7 +66,7 @@ func schemaDiff(ctx context.Context, e Env, fs *flag.FlagSet, args []string) err
 	}
 	out := compared{A: x, B: y, Diff: apidocs.Compare(x.contract, y.contract)}
 	if *asJSON {
-		return writeJSON(e.Out, out)
+		return cli.WriteJSON(e.Out, out)
 	}
 	printDiff(e.Out, out)
 	return nil
@@ -92,16 +93,6 @@ func takeDumps(args []string) (dumps []dumped, rest []string, err error) {
 		i += 2
 	}
 	return dumps, rest, nil
-}
-
-// writeJSON prints one value on one line.
-func writeJSON(w io.Writer, v any) error {
-	b, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
 }
 
 func (l *loaded) String() string {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -14,7 +13,8 @@ import (
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/openapi"
 	"pfsensemcp/pkg/openapi/contract"
-	"pfsensemcp/pkg/rpc"
+	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/suite"
 	"pfsensemcp/pkg/textsafe"
 	adminpb "pfsensemcp/proto/admin/v1"
 	docspb "pfsensemcp/proto/docs/v1"
@@ -75,7 +75,7 @@ func load(ctx context.Context, dir, side string) (*loaded, error) {
 		return nil, err
 	}
 	out := describe(side, c)
-	out.Freshness = textsafe.Clean(src.GetFreshness(), maxOutside)
+	out.Freshness = textsafe.Clean(src.GetFreshness(), cli.MaxText)
 	if at := src.GetFetchedAt(); at > 0 {
 		out.FetchedAt = time.Unix(at, 0).UTC().Format(time.RFC3339)
 	}
@@ -84,15 +84,15 @@ func load(ctx context.Context, dir, side string) (*loaded, error) {
 
 func describe(side string, c *contract.Contract) *loaded {
 	return &loaded{
-		Side: textsafe.Clean(side, maxOutside), Version: textsafe.Clean(c.Version, maxOutside),
-		DocumentHash: textsafe.Clean(c.DocumentHash, maxOutside), contract: c,
+		Side: textsafe.Clean(side, cli.MaxText), Version: textsafe.Clean(c.Version, cli.MaxText),
+		DocumentHash: textsafe.Clean(c.DocumentHash, cli.MaxText), contract: c,
 	}
 }
 
 // fetchContract asks the daemon that has the document.
 func fetchContract(ctx context.Context, dir, side string) ([]byte, *docspb.Source, error) {
 	if side == sideAppliance {
-		conn, err := dialAdmin(dir)
+		conn, err := suite.Dial(dir, suite.McpdSocket, "mcpd")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -103,8 +103,7 @@ func fetchContract(ctx context.Context, dir, side string) ([]byte, *docspb.Sourc
 		}
 		return contract.Receive(stream.Recv)
 	}
-	conn, err := rpc.Dial(filepath.Join(dir, "docs-admin", "docs-admin.sock"), "docfetchd",
-		rpc.Next("check that docfetchd runs, and that you are one of its operators; a suite in another directory than "+dir+" needs --dir"))
+	conn, err := suite.Dial(dir, suite.DocsSocket, "docfetchd")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,7 +34,7 @@ var levels = map[string]int{
 
 	// L3.
 	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35, "pkg/mcpserver/internal/schema": 35,
-	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36, "pkg/mcpserver/internal/extras": 36,
+	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36, "pkg/mcpserver/internal/extras": 36, "pkg/mcpserver/internal/change": 36,
 	"pkg/shim/internal/place": 38, "pkg/shim/internal/process": 38,
 	"pkg/executor/internal/store/internal/seam": 22, "pkg/executor/internal/store/internal/member": 22, "pkg/executor/internal/store/internal/pages": 22,
 	"pkg/executor/internal/store/record": 23, "pkg/executor/internal/store/internal/place": 23,
@@ -49,6 +49,7 @@ var levels = map[string]int{
 	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
+	"pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
 	"pkg/opctl": 41, // the operator's face of supervise and install
 }
 
