@@ -172,12 +172,12 @@ func New(c Config) (*Client, error) {
 		base: base, endpoints: eps, maxBody: int(c.MaxBody), maxInFlight: c.MaxInFlight,
 		authoritative: c.Authoritative, log: c.Log, now: c.Now, requestID: c.RequestID,
 		pageTimeout: pageTimeout, schemaTimeout: schemaTimeout,
-		dialer:    tlsdial.NewDialer(tlsCfg, connectTimeout),
-		slots:     fair.New(1),
-		breakers:  breaker.New(c.Now),
-		buffers:   envelope.NewPool(c.MaxInFlight),
-		gets:      make(map[getKey]*flight),
-		walks:     make(map[walkKey]*walk),
+		dialer:   tlsdial.NewDialer(tlsCfg, connectTimeout),
+		slots:    fair.New(1),
+		breakers: breaker.New(c.Now),
+		buffers:  envelope.NewPool(c.MaxInFlight),
+		gets:     make(map[getKey]*flight),
+		walks:    make(map[walkKey]*walk),
 	}
 	cl.transport = newTransport(cl.dialer, c.MaxInFlight, c.Authoritative)
 	cl.life, cl.end = context.WithCancel(context.Background())

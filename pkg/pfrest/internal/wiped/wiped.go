@@ -156,7 +156,7 @@ func (a *answers) add(b byte) {
 
 // read says whether the header is one that net/http or pfrest reads.
 func (a *answers) read() bool {
-	for _, h := range [...]string{"content-type", "content-length", "content-encoding", "transfer-encoding", "connection"} {
+	for _, h := range [...]string{"content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "date"} {
 		if len(h) == a.n && bytes.EqualFold(a.name[:a.n], []byte(h)) {
 			return true
 		}
