@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/openapi"
-	"pfsensemcp/pkg/openapi/contract"
 	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/opctl/internal/suite"
+	"pfsensemcp/pkg/openapi"
+	"pfsensemcp/pkg/openapi/contract"
 	"pfsensemcp/pkg/textsafe"
 	adminpb "pfsensemcp/proto/admin/v1"
 	docspb "pfsensemcp/proto/docs/v1"

@@ -10,6 +10,7 @@ import (
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/signer/internal/screen"
 	"pfsensemcp/pkg/signer/internal/vault"
+	"pfsensemcp/pkg/textsafe/spelling"
 )
 
 const (
@@ -89,7 +90,7 @@ func origin(p *screen.Page, pin *authority.Pin, x *change.Executor, e *change.Ev
 // recomputed.
 func target(p *screen.Page, in *change.Intent, from, to string) {
 	t := &in.Target
-	p.Row("Alias", fmt.Sprintf("%s (%s, %d entries, which stay as they are)", screen.Quoted(t.Name), t.Type, len(t.Address)))
+	p.Row("Alias", fmt.Sprintf("%s (%s, %d entries, which stay as they are)", spelling.Quoted(t.Name), t.Type, len(t.Address)))
 	var lines []string
 	for i, a := range t.Address {
 		if i == shownEntries {
@@ -100,12 +101,12 @@ func target(p *screen.Page, in *change.Intent, from, to string) {
 		if i < len(t.Detail) && t.Detail[i] != "" {
 			line += "  (" + screen.Plain(t.Detail[i], 200) + ")"
 		}
-		lines = append(lines, screen.Wrap(line)...)
+		lines = append(lines, spelling.Wrap(line)...)
 	}
 	p.Row("", lines...)
 	p.Line("")
-	p.Row("Text now", screen.Text(from)...)
-	p.Row("Text then", screen.Text(to)...)
+	p.Row("Text now", spelling.Lines(from)...)
+	p.Row("Text then", spelling.Lines(to)...)
 	p.Line("")
 }
 
