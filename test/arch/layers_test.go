@@ -51,7 +51,7 @@ var levels = map[string]int{
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
-	"pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
+	"pkg/opctl/internal/carry": 36, "pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
 	"pkg/opctl": 41, // the operator's face of supervise and install
 }
 
