@@ -11,9 +11,11 @@ import (
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/store/internal/attempts"
 	"pfsensemcp/pkg/executor/internal/store/internal/moment"
 	"pfsensemcp/pkg/executor/internal/store/internal/quota"
 	"pfsensemcp/pkg/executor/internal/store/internal/rows"
+	"pfsensemcp/pkg/executor/internal/store/internal/settling"
 	"pfsensemcp/pkg/executor/internal/store/internal/step"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
@@ -242,6 +244,16 @@ func (v *View) Signed(contract string, role canon.Role) (all [][]byte, err error
 // colon, and nonce or digest. A row that cannot be read counts.
 func (v *View) Consumed(id string) bool { return v.tx.Has(record.Consumed, []byte(id)) }
 
+// Attempted returns the contract of a target that was attempted last, "" when none
+// was: what came later is why an earlier one can no longer be undone.
+func (v *View) Attempted(target string) (string, error) {
+	d, err := step.Cooldown(v.tx, target)
+	if err != nil {
+		return "", err
+	}
+	return d.Attempted, nil
+}
+
 // CooldownUntil returns until when a target takes no new contract; the zero time
 // when it does now.
 func (v *View) CooldownUntil(target string) (time.Time, error) {
@@ -255,6 +267,30 @@ func (v *View) CooldownUntil(target string) (time.Time, error) {
 // MayBegin says whether anything new may be begun now; a refusal's class is its
 // reason: in_flight, lockout or landing_window.
 func (v *View) MayBegin() error { return v.s.limits.Begin(v.tx, v.s.start) }
+
+// MayPrepare says whether a target may take a contract now; a refusal's class is its
+// reason: reserved, rate_prepared, cooldown or rate_sends.
+func (v *View) MayPrepare(target string) error {
+	if err := attempts.Room(v.tx, v.s.limits, target); err != nil {
+		return err
+	}
+	return v.s.limits.MaySend(v.tx)
+}
+
+// MayUndo says whether a verified contract may be rolled back now; a refusal's class
+// is its reason: b_window, b_later or rate_sends.
+func (v *View) MayUndo(c *record.Contract) error {
+	if err := settling.Undoable(v.tx, v.s.limits, c); err != nil {
+		return err
+	}
+	return v.s.limits.MaySend(v.tx)
+}
+
+// Landed says whether, when an observation was made, an earlier write of its contract
+// could no longer land.
+func (v *View) Landed(c *record.Contract, r *record.Result, o *record.Sighting) (bool, error) {
+	return settling.Landed(v.tx, v.s.limits, v.s.start, c, r, o)
+}
 
 // Landing returns for how long a write without an answer may still land.
 func (v *View) Landing() (time.Duration, error) { return v.s.limits.Landing(v.tx, v.s.start) }
