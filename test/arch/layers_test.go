@@ -47,7 +47,8 @@ var levels = map[string]int{
 	"pkg/executor/internal/exchange":          34, "pkg/executor/internal/alias": 34,
 	"pkg/executor/internal/alias/aliastest": 35, // for tests
 	"pkg/executor/internal/posture":         35, "pkg/executor/internal/gate": 36,
-	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
+	"pkg/executor/internal/show": 38, // what operators see
+	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
