@@ -131,7 +131,13 @@ func (s *server) build(p *daemon.Process) (daemon.Running, error) {
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	admin := mcpserver.NewAdmin(suite, s.client, s.key, doc)
+	offered, err := catalog.Select(s.settings.Profile, s.settings.allow, s.settings.Toolsets)
+	if err != nil {
+		return daemon.Running{}, err
+	}
+	admin := mcpserver.NewAdmin(suite, s.client, s.key, doc, mcpserver.About{
+		TLSMode: s.settings.TLSMode, Pinned: s.settings.TLSPin != "", Identity: s.settings.Identity, Tools: offered,
+	})
 	return daemon.Running{
 		GRPC: map[string]daemon.Service{"mcpd-admin": {Methods: mcpserver.AdminMethods(), Register: admin.Register}},
 		Tasks: []daemon.Task{{Name: "mcp", Run: func(ctx context.Context) error {

@@ -32,6 +32,8 @@ type (
 	Key = admin.Key
 	// Schema is the appliance's own OpenAPI document, indexed.
 	Schema = schema.Cache
+	// About is what operators may know of mcpd's settings.
+	About = admin.About
 	// Appliance is the part of the client that operators' questions need.
 	Appliance = admin.Appliance
 )
@@ -59,7 +61,9 @@ func NewSchema(a schema.Appliance) *Schema { return schema.New(a) }
 
 // NewAdmin returns the operators' service. doc is the appliance's own document;
 // nil means that no contract of it is handed out.
-func NewAdmin(s *Suite, a Appliance, k *Key, doc *Schema) *Admin { return admin.New(s, a, k, doc) }
+func NewAdmin(s *Suite, a Appliance, k *Key, doc *Schema, about About) *Admin {
+	return admin.New(s, a, k, doc, about)
+}
 
 // AdminMethods is the method table of admin.v1.
 func AdminMethods() []rpc.Method { return admin.Methods() }

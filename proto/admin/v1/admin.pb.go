@@ -26,6 +26,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Known is a fact that may not be readable.
+type Known int32
+
+const (
+	Known_KNOWN_UNSPECIFIED Known = 0 // it could not be read; never sent for another reason
+	Known_KNOWN_YES         Known = 1
+	Known_KNOWN_NO          Known = 2
+)
+
+// Enum value maps for Known.
+var (
+	Known_name = map[int32]string{
+		0: "KNOWN_UNSPECIFIED",
+		1: "KNOWN_YES",
+		2: "KNOWN_NO",
+	}
+	Known_value = map[string]int32{
+		"KNOWN_UNSPECIFIED": 0,
+		"KNOWN_YES":         1,
+		"KNOWN_NO":          2,
+	}
+)
+
+func (x Known) Enum() *Known {
+	p := new(Known)
+	*p = x
+	return p
+}
+
+func (x Known) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Known) Descriptor() protoreflect.EnumDescriptor {
+	return file_proto_admin_v1_admin_proto_enumTypes[0].Descriptor()
+}
+
+func (Known) Type() protoreflect.EnumType {
+	return &file_proto_admin_v1_admin_proto_enumTypes[0]
+}
+
+func (x Known) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Known.Descriptor instead.
+func (Known) EnumDescriptor() ([]byte, []int) {
+	return file_proto_admin_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
 type ProbeResponse_Verdict int32
 
 const (
@@ -62,11 +112,11 @@ func (x ProbeResponse_Verdict) String() string {
 }
 
 func (ProbeResponse_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_proto_admin_v1_admin_proto_enumTypes[0].Descriptor()
+	return file_proto_admin_v1_admin_proto_enumTypes[1].Descriptor()
 }
 
 func (ProbeResponse_Verdict) Type() protoreflect.EnumType {
-	return &file_proto_admin_v1_admin_proto_enumTypes[0]
+	return &file_proto_admin_v1_admin_proto_enumTypes[1]
 }
 
 func (x ProbeResponse_Verdict) Number() protoreflect.EnumNumber {
@@ -786,6 +836,396 @@ func (x *KeyChallengeResponse) GetHmac() []byte {
 	return nil
 }
 
+// next free field: 1
+type ApplianceFactsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplianceFactsRequest) Reset() {
+	*x = ApplianceFactsRequest{}
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplianceFactsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplianceFactsRequest) ProtoMessage() {}
+
+func (x *ApplianceFactsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplianceFactsRequest.ProtoReflect.Descriptor instead.
+func (*ApplianceFactsRequest) Descriptor() ([]byte, []int) {
+	return file_proto_admin_v1_admin_proto_rawDescGZIP(), []int{15}
+}
+
+// ApplianceFactsResponse holds no row and no text of the appliance but the two
+// versions, which are letters, digits and . _ + - and at most 32 bytes.
+// next free field: 22
+type ApplianceFactsResponse struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	TlsMode             string                 `protobuf:"bytes,1,opt,name=tls_mode,json=tlsMode,proto3" json:"tls_mode,omitempty"`                                        // strict, auto or insecure: the setting
+	Pinned              bool                   `protobuf:"varint,2,opt,name=pinned,proto3" json:"pinned,omitempty"`                                                        // a pin is set
+	Pin                 string                 `protobuf:"bytes,3,opt,name=pin,proto3" json:"pin,omitempty"`                                                               // of the newest connection's certificate, base64; "" before the first
+	CertificateNotAfter int64                  `protobuf:"varint,4,opt,name=certificate_not_after,json=certificateNotAfter,proto3" json:"certificate_not_after,omitempty"` // Unix time, seconds; 0 before the first connection
+	KeyRefused          bool                   `protobuf:"varint,5,opt,name=key_refused,json=keyRefused,proto3" json:"key_refused,omitempty"`                              // the appliance refused the key, and it is not sent again
+	LastClass           string                 `protobuf:"bytes,6,opt,name=last_class,json=lastClass,proto3" json:"last_class,omitempty"`                                  // closed class of the newest failure, if it is newer than the newest success
+	ClockAheadMs        int64                  `protobuf:"varint,7,opt,name=clock_ahead_ms,json=clockAheadMs,proto3" json:"clock_ahead_ms,omitempty"`                      // by how much the appliance's clock is ahead of this host's, to about 1,000
+	ClockSeen           bool                   `protobuf:"varint,8,opt,name=clock_seen,json=clockSeen,proto3" json:"clock_seen,omitempty"`
+	PfsenseVersion      string                 `protobuf:"bytes,9,opt,name=pfsense_version,json=pfsenseVersion,proto3" json:"pfsense_version,omitempty"`                       // "" when it cannot be read
+	PackageVersion      string                 `protobuf:"bytes,10,opt,name=package_version,json=packageVersion,proto3" json:"package_version,omitempty"`                      // of the REST API package, from its own document; "" when it cannot be read
+	DocumentPublic      Known                  `protobuf:"varint,11,opt,name=document_public,json=documentPublic,proto3,enum=admin.v1.Known" json:"document_public,omitempty"` // the document was given without a key
+	DocumentProblem     string                 `protobuf:"bytes,12,opt,name=document_problem,json=documentProblem,proto3" json:"document_problem,omitempty"`                   // why there is no document, our words, at most 200 bytes
+	Hateoas             Known                  `protobuf:"varint,13,opt,name=hateoas,proto3,enum=admin.v1.Known" json:"hateoas,omitempty"`
+	InterfaceNames      string                 `protobuf:"bytes,14,opt,name=interface_names,json=interfaceNames,proto3" json:"interface_names,omitempty"`    // id, descr or if; "" when it cannot be read
+	ReadOnly            Known                  `protobuf:"varint,15,opt,name=read_only,json=readOnly,proto3,enum=admin.v1.Known" json:"read_only,omitempty"` // the REST API refuses every change
+	LoginProtection     Known                  `protobuf:"varint,16,opt,name=login_protection,json=loginProtection,proto3,enum=admin.v1.Known" json:"login_protection,omitempty"`
+	ExposesSecrets      Known                  `protobuf:"varint,17,opt,name=exposes_secrets,json=exposesSecrets,proto3,enum=admin.v1.Known" json:"exposes_secrets,omitempty"` // the REST API returns sensitive fields
+	Carp                Known                  `protobuf:"varint,18,opt,name=carp,proto3,enum=admin.v1.Known" json:"carp,omitempty"`                                           // CARP is enabled on this node
+	CarpMaintenance     Known                  `protobuf:"varint,19,opt,name=carp_maintenance,json=carpMaintenance,proto3,enum=admin.v1.Known" json:"carp_maintenance,omitempty"`
+	Privileges          []string               `protobuf:"bytes,20,rep,name=privileges,proto3" json:"privileges,omitempty"` // what the tools that are offered need, sorted; at most 128 of 128 bytes
+	Identity            string                 `protobuf:"bytes,21,opt,name=identity,proto3" json:"identity,omitempty"`     // the setting: the name of the READ user
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *ApplianceFactsResponse) Reset() {
+	*x = ApplianceFactsResponse{}
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplianceFactsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplianceFactsResponse) ProtoMessage() {}
+
+func (x *ApplianceFactsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplianceFactsResponse.ProtoReflect.Descriptor instead.
+func (*ApplianceFactsResponse) Descriptor() ([]byte, []int) {
+	return file_proto_admin_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ApplianceFactsResponse) GetTlsMode() string {
+	if x != nil {
+		return x.TlsMode
+	}
+	return ""
+}
+
+func (x *ApplianceFactsResponse) GetPinned() bool {
+	if x != nil {
+		return x.Pinned
+	}
+	return false
+}
+
+func (x *ApplianceFactsResponse) GetPin() string {
+	if x != nil {
+		return x.Pin
+	}
+	return ""
+}
+
+func (x *ApplianceFactsResponse) GetCertificateNotAfter() int64 {
+	if x != nil {
+		return x.CertificateNotAfter
+	}
+	return 0
+}
+
+func (x *ApplianceFactsResponse) GetKeyRefused() bool {
+	if x != nil {
+		return x.KeyRefused
+	}
+	return false
+}
+
+func (x *ApplianceFactsResponse) GetLastClass() string {
+	if x != nil {
+		return x.LastClass
+	}
+	return ""
+}
+
+func (x *ApplianceFactsResponse) GetClockAheadMs() int64 {
+	if x != nil {
+		return x.ClockAheadMs
+	}
+	return 0
+}
+
+func (x *ApplianceFactsResponse) GetClockSeen() bool {
+	if x != nil {
+		return x.ClockSeen
+	}
+	return false
+}
+
+func (x *ApplianceFactsResponse) GetPfsenseVersion() string {
+	if x != nil {
+		return x.PfsenseVersion
+	}
+	return ""
+}
+
+func (x *ApplianceFactsResponse) GetPackageVersion() string {
+	if x != nil {
+		return x.PackageVersion
+	}
+	return ""
+}
+
+func (x *ApplianceFactsResponse) GetDocumentPublic() Known {
+	if x != nil {
+		return x.DocumentPublic
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *ApplianceFactsResponse) GetDocumentProblem() string {
+	if x != nil {
+		return x.DocumentProblem
+	}
+	return ""
+}
+
+func (x *ApplianceFactsResponse) GetHateoas() Known {
+	if x != nil {
+		return x.Hateoas
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *ApplianceFactsResponse) GetInterfaceNames() string {
+	if x != nil {
+		return x.InterfaceNames
+	}
+	return ""
+}
+
+func (x *ApplianceFactsResponse) GetReadOnly() Known {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *ApplianceFactsResponse) GetLoginProtection() Known {
+	if x != nil {
+		return x.LoginProtection
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *ApplianceFactsResponse) GetExposesSecrets() Known {
+	if x != nil {
+		return x.ExposesSecrets
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *ApplianceFactsResponse) GetCarp() Known {
+	if x != nil {
+		return x.Carp
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *ApplianceFactsResponse) GetCarpMaintenance() Known {
+	if x != nil {
+		return x.CarpMaintenance
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *ApplianceFactsResponse) GetPrivileges() []string {
+	if x != nil {
+		return x.Privileges
+	}
+	return nil
+}
+
+func (x *ApplianceFactsResponse) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+// next free field: 2
+type AccountPrivilegesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"` // 1 to 64 bytes of visible ASCII; "" for the identity of mcpd's own settings
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountPrivilegesRequest) Reset() {
+	*x = AccountPrivilegesRequest{}
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountPrivilegesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountPrivilegesRequest) ProtoMessage() {}
+
+func (x *AccountPrivilegesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountPrivilegesRequest.ProtoReflect.Descriptor instead.
+func (*AccountPrivilegesRequest) Descriptor() ([]byte, []int) {
+	return file_proto_admin_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *AccountPrivilegesRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+// next free field: 9
+type AccountPrivilegesResponse struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Found            Known                  `protobuf:"varint,1,opt,name=found,proto3,enum=admin.v1.Known" json:"found,omitempty"` // unspecified: the list of users cannot be read
+	Disabled         bool                   `protobuf:"varint,2,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	Privileges       []string               `protobuf:"bytes,3,rep,name=privileges,proto3" json:"privileges,omitempty"`                                      // letters, digits, _ and -, sorted, each once; at most 512 of 128 bytes
+	GroupsUnreadable bool                   `protobuf:"varint,4,opt,name=groups_unreadable,json=groupsUnreadable,proto3" json:"groups_unreadable,omitempty"` // the groups' privileges are not among them
+	Cut              bool                   `protobuf:"varint,5,opt,name=cut,proto3" json:"cut,omitempty"`                                                   // there are more, or some that are no names: the list is not complete
+	Problem          string                 `protobuf:"bytes,6,opt,name=problem,proto3" json:"problem,omitempty"`                                            // closed class when found is unspecified; "" otherwise
+	Administrator    bool                   `protobuf:"varint,7,opt,name=administrator,proto3" json:"administrator,omitempty"`                               // by scope or group: everything is allowed
+	Ambiguous        bool                   `protobuf:"varint,8,opt,name=ambiguous,proto3" json:"ambiguous,omitempty"`                                       // several users have the name; nothing is told of them
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *AccountPrivilegesResponse) Reset() {
+	*x = AccountPrivilegesResponse{}
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountPrivilegesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountPrivilegesResponse) ProtoMessage() {}
+
+func (x *AccountPrivilegesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_admin_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountPrivilegesResponse.ProtoReflect.Descriptor instead.
+func (*AccountPrivilegesResponse) Descriptor() ([]byte, []int) {
+	return file_proto_admin_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AccountPrivilegesResponse) GetFound() Known {
+	if x != nil {
+		return x.Found
+	}
+	return Known_KNOWN_UNSPECIFIED
+}
+
+func (x *AccountPrivilegesResponse) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *AccountPrivilegesResponse) GetPrivileges() []string {
+	if x != nil {
+		return x.Privileges
+	}
+	return nil
+}
+
+func (x *AccountPrivilegesResponse) GetGroupsUnreadable() bool {
+	if x != nil {
+		return x.GroupsUnreadable
+	}
+	return false
+}
+
+func (x *AccountPrivilegesResponse) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+func (x *AccountPrivilegesResponse) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *AccountPrivilegesResponse) GetAdministrator() bool {
+	if x != nil {
+		return x.Administrator
+	}
+	return false
+}
+
+func (x *AccountPrivilegesResponse) GetAmbiguous() bool {
+	if x != nil {
+		return x.Ambiguous
+	}
+	return false
+}
+
 var File_proto_admin_v1_admin_proto protoreflect.FileDescriptor
 
 const file_proto_admin_v1_admin_proto_rawDesc = "" +
@@ -830,7 +1270,53 @@ const file_proto_admin_v1_admin_proto_rawDesc = "" +
 	"\x13KeyChallengeRequest\x12\x1c\n" +
 	"\tchallenge\x18\x01 \x01(\fR\tchallenge\"*\n" +
 	"\x14KeyChallengeResponse\x12\x12\n" +
-	"\x04hmac\x18\x01 \x01(\fR\x04hmac2\xeb\x03\n" +
+	"\x04hmac\x18\x01 \x01(\fR\x04hmac\"\x17\n" +
+	"\x15ApplianceFactsRequest\"\xe2\x06\n" +
+	"\x16ApplianceFactsResponse\x12\x19\n" +
+	"\btls_mode\x18\x01 \x01(\tR\atlsMode\x12\x16\n" +
+	"\x06pinned\x18\x02 \x01(\bR\x06pinned\x12\x10\n" +
+	"\x03pin\x18\x03 \x01(\tR\x03pin\x122\n" +
+	"\x15certificate_not_after\x18\x04 \x01(\x03R\x13certificateNotAfter\x12\x1f\n" +
+	"\vkey_refused\x18\x05 \x01(\bR\n" +
+	"keyRefused\x12\x1d\n" +
+	"\n" +
+	"last_class\x18\x06 \x01(\tR\tlastClass\x12$\n" +
+	"\x0eclock_ahead_ms\x18\a \x01(\x03R\fclockAheadMs\x12\x1d\n" +
+	"\n" +
+	"clock_seen\x18\b \x01(\bR\tclockSeen\x12'\n" +
+	"\x0fpfsense_version\x18\t \x01(\tR\x0epfsenseVersion\x12'\n" +
+	"\x0fpackage_version\x18\n" +
+	" \x01(\tR\x0epackageVersion\x128\n" +
+	"\x0fdocument_public\x18\v \x01(\x0e2\x0f.admin.v1.KnownR\x0edocumentPublic\x12)\n" +
+	"\x10document_problem\x18\f \x01(\tR\x0fdocumentProblem\x12)\n" +
+	"\ahateoas\x18\r \x01(\x0e2\x0f.admin.v1.KnownR\ahateoas\x12'\n" +
+	"\x0finterface_names\x18\x0e \x01(\tR\x0einterfaceNames\x12,\n" +
+	"\tread_only\x18\x0f \x01(\x0e2\x0f.admin.v1.KnownR\breadOnly\x12:\n" +
+	"\x10login_protection\x18\x10 \x01(\x0e2\x0f.admin.v1.KnownR\x0floginProtection\x128\n" +
+	"\x0fexposes_secrets\x18\x11 \x01(\x0e2\x0f.admin.v1.KnownR\x0eexposesSecrets\x12#\n" +
+	"\x04carp\x18\x12 \x01(\x0e2\x0f.admin.v1.KnownR\x04carp\x12:\n" +
+	"\x10carp_maintenance\x18\x13 \x01(\x0e2\x0f.admin.v1.KnownR\x0fcarpMaintenance\x12\x1e\n" +
+	"\n" +
+	"privileges\x18\x14 \x03(\tR\n" +
+	"privileges\x12\x1a\n" +
+	"\bidentity\x18\x15 \x01(\tR\bidentity\"4\n" +
+	"\x18AccountPrivilegesRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\"\x9b\x02\n" +
+	"\x19AccountPrivilegesResponse\x12%\n" +
+	"\x05found\x18\x01 \x01(\x0e2\x0f.admin.v1.KnownR\x05found\x12\x1a\n" +
+	"\bdisabled\x18\x02 \x01(\bR\bdisabled\x12\x1e\n" +
+	"\n" +
+	"privileges\x18\x03 \x03(\tR\n" +
+	"privileges\x12+\n" +
+	"\x11groups_unreadable\x18\x04 \x01(\bR\x10groupsUnreadable\x12\x10\n" +
+	"\x03cut\x18\x05 \x01(\bR\x03cut\x12\x18\n" +
+	"\aproblem\x18\x06 \x01(\tR\aproblem\x12$\n" +
+	"\radministrator\x18\a \x01(\bR\radministrator\x12\x1c\n" +
+	"\tambiguous\x18\b \x01(\bR\tambiguous*;\n" +
+	"\x05Known\x12\x15\n" +
+	"\x11KNOWN_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tKNOWN_YES\x10\x01\x12\f\n" +
+	"\bKNOWN_NO\x10\x022\x9e\x05\n" +
 	"\x04Mcpd\x128\n" +
 	"\x05Suite\x12\x16.admin.v1.SuiteRequest\x1a\x17.admin.v1.SuiteResponse\x12>\n" +
 	"\aMetrics\x12\x18.admin.v1.MetricsRequest\x1a\x19.admin.v1.MetricsResponse\x128\n" +
@@ -838,7 +1324,9 @@ const file_proto_admin_v1_admin_proto_rawDesc = "" +
 	"\x11ApplianceContract\x12\".admin.v1.ApplianceContractRequest\x1a\x16.docs.v1.ContractChunk0\x01\x12P\n" +
 	"\rResetBreakers\x12\x1e.admin.v1.ResetBreakersRequest\x1a\x1f.admin.v1.ResetBreakersResponse\x12;\n" +
 	"\x06Reload\x12\x17.admin.v1.ReloadRequest\x1a\x18.admin.v1.ReloadResponse\x12M\n" +
-	"\fKeyChallenge\x12\x1d.admin.v1.KeyChallengeRequest\x1a\x1e.admin.v1.KeyChallengeResponseB#Z!pfsensemcp/proto/admin/v1;adminpbb\x06proto3"
+	"\fKeyChallenge\x12\x1d.admin.v1.KeyChallengeRequest\x1a\x1e.admin.v1.KeyChallengeResponse\x12S\n" +
+	"\x0eApplianceFacts\x12\x1f.admin.v1.ApplianceFactsRequest\x1a .admin.v1.ApplianceFactsResponse\x12\\\n" +
+	"\x11AccountPrivileges\x12\".admin.v1.AccountPrivilegesRequest\x1a#.admin.v1.AccountPrivilegesResponseB#Z!pfsensemcp/proto/admin/v1;adminpbb\x06proto3"
 
 var (
 	file_proto_admin_v1_admin_proto_rawDescOnce sync.Once
@@ -852,52 +1340,69 @@ func file_proto_admin_v1_admin_proto_rawDescGZIP() []byte {
 	return file_proto_admin_v1_admin_proto_rawDescData
 }
 
-var file_proto_admin_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_admin_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_proto_admin_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_proto_admin_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_proto_admin_v1_admin_proto_goTypes = []any{
-	(ProbeResponse_Verdict)(0),       // 0: admin.v1.ProbeResponse.Verdict
-	(*SuiteRequest)(nil),             // 1: admin.v1.SuiteRequest
-	(*SuiteResponse)(nil),            // 2: admin.v1.SuiteResponse
-	(*Member)(nil),                   // 3: admin.v1.Member
-	(*MetricsRequest)(nil),           // 4: admin.v1.MetricsRequest
-	(*MetricsResponse)(nil),          // 5: admin.v1.MetricsResponse
-	(*MemberMetrics)(nil),            // 6: admin.v1.MemberMetrics
-	(*ProbeRequest)(nil),             // 7: admin.v1.ProbeRequest
-	(*ProbeResponse)(nil),            // 8: admin.v1.ProbeResponse
-	(*ApplianceContractRequest)(nil), // 9: admin.v1.ApplianceContractRequest
-	(*ResetBreakersRequest)(nil),     // 10: admin.v1.ResetBreakersRequest
-	(*ResetBreakersResponse)(nil),    // 11: admin.v1.ResetBreakersResponse
-	(*ReloadRequest)(nil),            // 12: admin.v1.ReloadRequest
-	(*ReloadResponse)(nil),           // 13: admin.v1.ReloadResponse
-	(*KeyChallengeRequest)(nil),      // 14: admin.v1.KeyChallengeRequest
-	(*KeyChallengeResponse)(nil),     // 15: admin.v1.KeyChallengeResponse
-	(*v1.StatusResponse)(nil),        // 16: node.v1.StatusResponse
-	(*v11.ContractChunk)(nil),        // 17: docs.v1.ContractChunk
+	(Known)(0),                        // 0: admin.v1.Known
+	(ProbeResponse_Verdict)(0),        // 1: admin.v1.ProbeResponse.Verdict
+	(*SuiteRequest)(nil),              // 2: admin.v1.SuiteRequest
+	(*SuiteResponse)(nil),             // 3: admin.v1.SuiteResponse
+	(*Member)(nil),                    // 4: admin.v1.Member
+	(*MetricsRequest)(nil),            // 5: admin.v1.MetricsRequest
+	(*MetricsResponse)(nil),           // 6: admin.v1.MetricsResponse
+	(*MemberMetrics)(nil),             // 7: admin.v1.MemberMetrics
+	(*ProbeRequest)(nil),              // 8: admin.v1.ProbeRequest
+	(*ProbeResponse)(nil),             // 9: admin.v1.ProbeResponse
+	(*ApplianceContractRequest)(nil),  // 10: admin.v1.ApplianceContractRequest
+	(*ResetBreakersRequest)(nil),      // 11: admin.v1.ResetBreakersRequest
+	(*ResetBreakersResponse)(nil),     // 12: admin.v1.ResetBreakersResponse
+	(*ReloadRequest)(nil),             // 13: admin.v1.ReloadRequest
+	(*ReloadResponse)(nil),            // 14: admin.v1.ReloadResponse
+	(*KeyChallengeRequest)(nil),       // 15: admin.v1.KeyChallengeRequest
+	(*KeyChallengeResponse)(nil),      // 16: admin.v1.KeyChallengeResponse
+	(*ApplianceFactsRequest)(nil),     // 17: admin.v1.ApplianceFactsRequest
+	(*ApplianceFactsResponse)(nil),    // 18: admin.v1.ApplianceFactsResponse
+	(*AccountPrivilegesRequest)(nil),  // 19: admin.v1.AccountPrivilegesRequest
+	(*AccountPrivilegesResponse)(nil), // 20: admin.v1.AccountPrivilegesResponse
+	(*v1.StatusResponse)(nil),         // 21: node.v1.StatusResponse
+	(*v11.ContractChunk)(nil),         // 22: docs.v1.ContractChunk
 }
 var file_proto_admin_v1_admin_proto_depIdxs = []int32{
-	3,  // 0: admin.v1.SuiteResponse.members:type_name -> admin.v1.Member
-	16, // 1: admin.v1.Member.status:type_name -> node.v1.StatusResponse
-	6,  // 2: admin.v1.MetricsResponse.members:type_name -> admin.v1.MemberMetrics
-	0,  // 3: admin.v1.ProbeResponse.verdict:type_name -> admin.v1.ProbeResponse.Verdict
-	1,  // 4: admin.v1.Mcpd.Suite:input_type -> admin.v1.SuiteRequest
-	4,  // 5: admin.v1.Mcpd.Metrics:input_type -> admin.v1.MetricsRequest
-	7,  // 6: admin.v1.Mcpd.Probe:input_type -> admin.v1.ProbeRequest
-	9,  // 7: admin.v1.Mcpd.ApplianceContract:input_type -> admin.v1.ApplianceContractRequest
-	10, // 8: admin.v1.Mcpd.ResetBreakers:input_type -> admin.v1.ResetBreakersRequest
-	12, // 9: admin.v1.Mcpd.Reload:input_type -> admin.v1.ReloadRequest
-	14, // 10: admin.v1.Mcpd.KeyChallenge:input_type -> admin.v1.KeyChallengeRequest
-	2,  // 11: admin.v1.Mcpd.Suite:output_type -> admin.v1.SuiteResponse
-	5,  // 12: admin.v1.Mcpd.Metrics:output_type -> admin.v1.MetricsResponse
-	8,  // 13: admin.v1.Mcpd.Probe:output_type -> admin.v1.ProbeResponse
-	17, // 14: admin.v1.Mcpd.ApplianceContract:output_type -> docs.v1.ContractChunk
-	11, // 15: admin.v1.Mcpd.ResetBreakers:output_type -> admin.v1.ResetBreakersResponse
-	13, // 16: admin.v1.Mcpd.Reload:output_type -> admin.v1.ReloadResponse
-	15, // 17: admin.v1.Mcpd.KeyChallenge:output_type -> admin.v1.KeyChallengeResponse
-	11, // [11:18] is the sub-list for method output_type
-	4,  // [4:11] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	4,  // 0: admin.v1.SuiteResponse.members:type_name -> admin.v1.Member
+	21, // 1: admin.v1.Member.status:type_name -> node.v1.StatusResponse
+	7,  // 2: admin.v1.MetricsResponse.members:type_name -> admin.v1.MemberMetrics
+	1,  // 3: admin.v1.ProbeResponse.verdict:type_name -> admin.v1.ProbeResponse.Verdict
+	0,  // 4: admin.v1.ApplianceFactsResponse.document_public:type_name -> admin.v1.Known
+	0,  // 5: admin.v1.ApplianceFactsResponse.hateoas:type_name -> admin.v1.Known
+	0,  // 6: admin.v1.ApplianceFactsResponse.read_only:type_name -> admin.v1.Known
+	0,  // 7: admin.v1.ApplianceFactsResponse.login_protection:type_name -> admin.v1.Known
+	0,  // 8: admin.v1.ApplianceFactsResponse.exposes_secrets:type_name -> admin.v1.Known
+	0,  // 9: admin.v1.ApplianceFactsResponse.carp:type_name -> admin.v1.Known
+	0,  // 10: admin.v1.ApplianceFactsResponse.carp_maintenance:type_name -> admin.v1.Known
+	0,  // 11: admin.v1.AccountPrivilegesResponse.found:type_name -> admin.v1.Known
+	2,  // 12: admin.v1.Mcpd.Suite:input_type -> admin.v1.SuiteRequest
+	5,  // 13: admin.v1.Mcpd.Metrics:input_type -> admin.v1.MetricsRequest
+	8,  // 14: admin.v1.Mcpd.Probe:input_type -> admin.v1.ProbeRequest
+	10, // 15: admin.v1.Mcpd.ApplianceContract:input_type -> admin.v1.ApplianceContractRequest
+	11, // 16: admin.v1.Mcpd.ResetBreakers:input_type -> admin.v1.ResetBreakersRequest
+	13, // 17: admin.v1.Mcpd.Reload:input_type -> admin.v1.ReloadRequest
+	15, // 18: admin.v1.Mcpd.KeyChallenge:input_type -> admin.v1.KeyChallengeRequest
+	17, // 19: admin.v1.Mcpd.ApplianceFacts:input_type -> admin.v1.ApplianceFactsRequest
+	19, // 20: admin.v1.Mcpd.AccountPrivileges:input_type -> admin.v1.AccountPrivilegesRequest
+	3,  // 21: admin.v1.Mcpd.Suite:output_type -> admin.v1.SuiteResponse
+	6,  // 22: admin.v1.Mcpd.Metrics:output_type -> admin.v1.MetricsResponse
+	9,  // 23: admin.v1.Mcpd.Probe:output_type -> admin.v1.ProbeResponse
+	22, // 24: admin.v1.Mcpd.ApplianceContract:output_type -> docs.v1.ContractChunk
+	12, // 25: admin.v1.Mcpd.ResetBreakers:output_type -> admin.v1.ResetBreakersResponse
+	14, // 26: admin.v1.Mcpd.Reload:output_type -> admin.v1.ReloadResponse
+	16, // 27: admin.v1.Mcpd.KeyChallenge:output_type -> admin.v1.KeyChallengeResponse
+	18, // 28: admin.v1.Mcpd.ApplianceFacts:output_type -> admin.v1.ApplianceFactsResponse
+	20, // 29: admin.v1.Mcpd.AccountPrivileges:output_type -> admin.v1.AccountPrivilegesResponse
+	21, // [21:30] is the sub-list for method output_type
+	12, // [12:21] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_proto_admin_v1_admin_proto_init() }
@@ -910,8 +1415,8 @@ func file_proto_admin_v1_admin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_admin_v1_admin_proto_rawDesc), len(file_proto_admin_v1_admin_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   15,
+			NumEnums:      2,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

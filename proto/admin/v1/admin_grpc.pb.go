@@ -30,6 +30,8 @@ const (
 	Mcpd_ResetBreakers_FullMethodName     = "/admin.v1.Mcpd/ResetBreakers"
 	Mcpd_Reload_FullMethodName            = "/admin.v1.Mcpd/Reload"
 	Mcpd_KeyChallenge_FullMethodName      = "/admin.v1.Mcpd/KeyChallenge"
+	Mcpd_ApplianceFacts_FullMethodName    = "/admin.v1.Mcpd/ApplianceFacts"
+	Mcpd_AccountPrivileges_FullMethodName = "/admin.v1.Mcpd/AccountPrivileges"
 )
 
 // McpdClient is the client API for Mcpd service.
@@ -56,6 +58,14 @@ type McpdClient interface {
 	// KeyChallenge lets mcpctl compare this daemon's API key with executord's
 	// without seeing either. At most 6 answers a minute.
 	KeyChallenge(ctx context.Context, in *KeyChallengeRequest, opts ...grpc.CallOption) (*KeyChallengeResponse, error)
+	// ApplianceFacts says what doctor has to know of the appliance and of how mcpd
+	// reaches it. It reads four small objects and, at most once in ten minutes, the
+	// appliance's own document.
+	ApplianceFacts(ctx context.Context, in *ApplianceFactsRequest, opts ...grpc.CallOption) (*ApplianceFactsResponse, error)
+	// AccountPrivileges reads, with the READ key, what one user of the appliance may
+	// do, groups included. The name is compared here with the appliance's list and
+	// reaches no URL.
+	AccountPrivileges(ctx context.Context, in *AccountPrivilegesRequest, opts ...grpc.CallOption) (*AccountPrivilegesResponse, error)
 }
 
 type mcpdClient struct {
@@ -145,6 +155,26 @@ func (c *mcpdClient) KeyChallenge(ctx context.Context, in *KeyChallengeRequest, 
 	return out, nil
 }
 
+func (c *mcpdClient) ApplianceFacts(ctx context.Context, in *ApplianceFactsRequest, opts ...grpc.CallOption) (*ApplianceFactsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ApplianceFactsResponse)
+	err := c.cc.Invoke(ctx, Mcpd_ApplianceFacts_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *mcpdClient) AccountPrivileges(ctx context.Context, in *AccountPrivilegesRequest, opts ...grpc.CallOption) (*AccountPrivilegesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AccountPrivilegesResponse)
+	err := c.cc.Invoke(ctx, Mcpd_AccountPrivileges_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // McpdServer is the server API for Mcpd service.
 // All implementations must embed UnimplementedMcpdServer
 // for forward compatibility.
@@ -169,6 +199,14 @@ type McpdServer interface {
 	// KeyChallenge lets mcpctl compare this daemon's API key with executord's
 	// without seeing either. At most 6 answers a minute.
 	KeyChallenge(context.Context, *KeyChallengeRequest) (*KeyChallengeResponse, error)
+	// ApplianceFacts says what doctor has to know of the appliance and of how mcpd
+	// reaches it. It reads four small objects and, at most once in ten minutes, the
+	// appliance's own document.
+	ApplianceFacts(context.Context, *ApplianceFactsRequest) (*ApplianceFactsResponse, error)
+	// AccountPrivileges reads, with the READ key, what one user of the appliance may
+	// do, groups included. The name is compared here with the appliance's list and
+	// reaches no URL.
+	AccountPrivileges(context.Context, *AccountPrivilegesRequest) (*AccountPrivilegesResponse, error)
 	mustEmbedUnimplementedMcpdServer()
 }
 
@@ -199,6 +237,12 @@ func (UnimplementedMcpdServer) Reload(context.Context, *ReloadRequest) (*ReloadR
 }
 func (UnimplementedMcpdServer) KeyChallenge(context.Context, *KeyChallengeRequest) (*KeyChallengeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method KeyChallenge not implemented")
+}
+func (UnimplementedMcpdServer) ApplianceFacts(context.Context, *ApplianceFactsRequest) (*ApplianceFactsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ApplianceFacts not implemented")
+}
+func (UnimplementedMcpdServer) AccountPrivileges(context.Context, *AccountPrivilegesRequest) (*AccountPrivilegesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AccountPrivileges not implemented")
 }
 func (UnimplementedMcpdServer) mustEmbedUnimplementedMcpdServer() {}
 func (UnimplementedMcpdServer) testEmbeddedByValue()              {}
@@ -340,6 +384,42 @@ func _Mcpd_KeyChallenge_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Mcpd_ApplianceFacts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ApplianceFactsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(McpdServer).ApplianceFacts(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Mcpd_ApplianceFacts_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(McpdServer).ApplianceFacts(ctx, req.(*ApplianceFactsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Mcpd_AccountPrivileges_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AccountPrivilegesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(McpdServer).AccountPrivileges(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Mcpd_AccountPrivileges_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(McpdServer).AccountPrivileges(ctx, req.(*AccountPrivilegesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Mcpd_ServiceDesc is the grpc.ServiceDesc for Mcpd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -370,6 +450,14 @@ var Mcpd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "KeyChallenge",
 			Handler:    _Mcpd_KeyChallenge_Handler,
+		},
+		{
+			MethodName: "ApplianceFacts",
+			Handler:    _Mcpd_ApplianceFacts_Handler,
+		},
+		{
+			MethodName: "AccountPrivileges",
+			Handler:    _Mcpd_AccountPrivileges_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -44,6 +44,8 @@ func Methods() []rpc.Method {
 		row("ResetBreakers", 0, 2*time.Second),
 		row("Reload", 0, 10*time.Second),
 		row("KeyChallenge", 64, 2*time.Second),
+		row("ApplianceFacts", 0, 100*time.Second), // three objects that may hang, and the document
+		row("AccountPrivileges", 128, 30*time.Second),
 	}
 }
 
@@ -59,6 +61,7 @@ type Admin struct {
 	appliance Appliance
 	key       *Key
 	doc       *schema.Cache
+	about     About
 
 	mu    sync.Mutex // held by a probe: one at a time
 	last  time.Time
@@ -66,8 +69,8 @@ type Admin struct {
 }
 
 // New returns the service.
-func New(s *suite.Suite, a Appliance, k *Key, doc *schema.Cache) *Admin {
-	return &Admin{suite: s, appliance: a, key: k, doc: doc}
+func New(s *suite.Suite, a Appliance, k *Key, doc *schema.Cache, about About) *Admin {
+	return &Admin{suite: s, appliance: a, key: k, doc: doc, about: about}
 }
 
 // Register adds the service to a server.

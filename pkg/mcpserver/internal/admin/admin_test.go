@@ -65,7 +65,7 @@ func TestAProbeAsksOneThingAndReadsTheAnswerAsAVerdict(t *testing.T) {
 		{classed(pfrest.ClassTimeout), adminpb.ProbeResponse_VERDICT_UNKNOWN, "timeout"},
 	} {
 		a := &appliance{err: tt.err}
-		got, err := New(nil, a, nil, nil).Probe(t.Context(), &adminpb.ProbeRequest{Privilege: "api-v2-firewall-rules-get"})
+		got, err := New(nil, a, nil, nil, About{}).Probe(t.Context(), &adminpb.ProbeRequest{Privilege: "api-v2-firewall-rules-get"})
 		if err != nil || got.GetVerdict() != tt.verdict || got.GetProblem() != tt.problem {
 			t.Errorf("%v: %v %v", tt.err, got, err)
 		}
@@ -73,7 +73,7 @@ func TestAProbeAsksOneThingAndReadsTheAnswerAsAVerdict(t *testing.T) {
 			t.Errorf("asked %v %v, tools %v", a.asked, a.pages, got.GetTools())
 		}
 	}
-	if _, err := New(nil, &appliance{}, nil, nil).Probe(t.Context(), &adminpb.ProbeRequest{Privilege: "page-all"}); errs.CodeOf(err) != errs.NotFound {
+	if _, err := New(nil, &appliance{}, nil, nil, About{}).Probe(t.Context(), &adminpb.ProbeRequest{Privilege: "page-all"}); errs.CodeOf(err) != errs.NotFound {
 		t.Errorf("a privilege that no tool needs: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestAProbeAsksOneThingAndReadsTheAnswerAsAVerdict(t *testing.T) {
 func TestEveryPrivilegeCanBeProbedAndProbesArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &appliance{}
-		s := New(nil, a, nil, nil)
+		s := New(nil, a, nil, nil, About{})
 		began := time.Now()
 		n := 0
 		for _, row := range catalog.Tools() {
@@ -106,7 +106,7 @@ func TestEveryPrivilegeCanBeProbedAndProbesArePaced(t *testing.T) {
 
 func TestAResetNamesWhatItClosed(t *testing.T) {
 	a := &appliance{}
-	got, err := New(nil, a, nil, nil).ResetBreakers(t.Context(), nil)
+	got, err := New(nil, a, nil, nil, About{}).ResetBreakers(t.Context(), nil)
 	if err != nil || !a.reset || strings.Join(got.GetClosed(), " ") != "credential /api/v2/x" {
 		t.Errorf("%v %v", got, err)
 	}
@@ -142,7 +142,7 @@ func (f *keyFile) key(t *testing.T) *Key {
 func TestAReloadTakesAGoodKeyAndKeepsTheOldOneOtherwise(t *testing.T) {
 	f := &keyFile{content: "old-key"}
 	k := f.key(t)
-	a := New(nil, &appliance{}, k, nil)
+	a := New(nil, &appliance{}, k, nil, About{})
 	reload := func() (bool, error) {
 		r, err := a.Reload(t.Context(), nil)
 		return r.GetKeyChanged(), err
@@ -170,7 +170,7 @@ func TestAReloadTakesAGoodKeyAndKeepsTheOldOneOtherwise(t *testing.T) {
 
 func TestAKeyAnswersSixChallengesAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := New(nil, &appliance{}, (&keyFile{content: "the-key"}).key(t), nil)
+		a := New(nil, &appliance{}, (&keyFile{content: "the-key"}).key(t), nil, About{})
 		challenge := bytes.Repeat([]byte{7}, 32)
 		h := hmac.New(sha256.New, []byte("the-key"))
 		_, _ = h.Write(challenge)

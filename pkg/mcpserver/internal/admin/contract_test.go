@@ -38,7 +38,7 @@ func contractOf(t *testing.T, doc *schema.Cache) ([]byte, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	New(nil, &appliance{}, nil, doc).Register(srv)
+	New(nil, &appliance{}, nil, doc, About{}).Register(srv)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	stream, err := adminpb.NewMcpdClient(rpctest.Pipe(t, srv, rpc.Peer{UID: 61011})).ApplianceContract(ctx, &adminpb.ApplianceContractRequest{})
