@@ -107,23 +107,8 @@ func (s Attempts) approved(tx *rows.Tx, a Authorization) (*record.Request, *chan
 	if err := s.core.Limits.Begin(tx, s.core.Start); err != nil {
 		return none(err)
 	}
-	active, err := quota.Active(tx)
-	if err != nil {
+	if err := Room(tx, s.core.Limits, r.TargetIdentity); err != nil {
 		return none(err)
-	}
-	prepared := 0
-	for _, c := range active {
-		if c.State == record.Prepared {
-			prepared++
-		}
-	}
-	if prepared >= s.core.Limits.Prepared {
-		return none(step.Refuse(errs.Exhausted, "rate_prepared", "too many contracts are prepared"))
-	}
-	if d, err := step.Cooldown(tx, r.TargetIdentity); err != nil {
-		return none(err)
-	} else if now.Before(d.Until) {
-		return none(step.Refuse(errs.Exhausted, "cooldown", "the target was changed a moment ago"))
 	}
 	file, err := tx.Open(r.RequestID, record.RolePreview, p.ProtectedFile)
 	if err != nil {
@@ -137,6 +122,33 @@ func (s Attempts) approved(tx *rows.Tx, a Authorization) (*record.Request, *chan
 		return none(rows.Damaged(err, "a stored preview is not its row's"))
 	}
 	return r, &preview.Intent, p, nil
+}
+
+// Room says whether a target may take a contract now: rate_prepared when too many are
+// prepared, cooldown when the target was changed a moment ago, reserved when another
+// contract holds it.
+func Room(tx *rows.Tx, l quota.Limits, target string) error {
+	active, err := quota.Active(tx)
+	if err != nil {
+		return err
+	}
+	prepared := 0
+	for _, c := range active {
+		if c.State == record.Prepared {
+			prepared++
+		}
+		if c.TargetIdentity == target {
+			return step.Refuse(errs.Conflict, "reserved", "another contract holds the target")
+		}
+	}
+	if prepared >= l.Prepared {
+		return step.Refuse(errs.Exhausted, "rate_prepared", "too many contracts are prepared")
+	}
+	d, err := step.Cooldown(tx, target)
+	if err == nil && tx.Now.Wall.Before(d.Until) {
+		err = step.Refuse(errs.Exhausted, "cooldown", "the target was changed a moment ago")
+	}
+	return err
 }
 
 // seal encrypts the three members of a contract.

@@ -177,14 +177,25 @@ func (l Limits) Request(tx *rows.Tx, who record.Actor, uid *int64, live []*recor
 	return hit(tx, all, day)
 }
 
+// MaySend says whether an attempt is within the bounds, without counting it.
+func (l Limits) MaySend(tx *rows.Tx) error {
+	_, err := l.sends(tx)
+	return err
+}
+
+func (l Limits) sends(tx *rows.Tx) (*record.Rate, error) {
+	r, err := rate(tx, "sends")
+	if err == nil && (within(r, tx.Now.Wall, time.Hour) >= l.SendsPerHour || within(r, tx.Now.Wall, day) >= l.SendsPerDay) {
+		err = Refuse(errs.Exhausted, "rate_sends", "too many attempts within an hour or a day")
+	}
+	return r, err
+}
+
 // Send bounds and counts an attempt.
 func (l Limits) Send(tx *rows.Tx) error {
-	r, err := rate(tx, "sends")
+	r, err := l.sends(tx)
 	if err != nil {
 		return err
-	}
-	if within(r, tx.Now.Wall, time.Hour) >= l.SendsPerHour || within(r, tx.Now.Wall, day) >= l.SendsPerDay {
-		return Refuse(errs.Exhausted, "rate_sends", "too many attempts within an hour or a day")
 	}
 	return hit(tx, r, day)
 }

@@ -7,6 +7,7 @@ import (
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/store/internal/moment"
+	"pfsensemcp/pkg/executor/internal/store/internal/quota"
 	"pfsensemcp/pkg/executor/internal/store/internal/rows"
 	"pfsensemcp/pkg/executor/internal/store/internal/step"
 	"pfsensemcp/pkg/executor/internal/store/record"
@@ -16,6 +17,27 @@ import (
 type SignedRollback struct {
 	File     []byte
 	Artifact *artifact.Rollback
+}
+
+// Undoable refuses a verified contract that can no longer be rolled back: b_window
+// after RollbackWithin or when it was settled by attestation alone, b_later when
+// another contract for the target was attempted since.
+func Undoable(tx *rows.Tx, l quota.Limits, c *record.Contract) error {
+	res, err := step.Result(tx, c.ContractID)
+	if err != nil {
+		return err
+	}
+	d, err := step.Cooldown(tx, c.TargetIdentity)
+	if err != nil {
+		return err
+	}
+	switch {
+	case res.AttestedOnly || res.VerifiedAt.IsZero() || !tx.Now.Wall.Before(res.VerifiedAt.Add(l.RollbackWithin)):
+		return step.Refuse(errs.Denied, "b_window", "the change can no longer be rolled back")
+	case d.Attempted != c.ContractID:
+		return step.Refuse(errs.Denied, "b_later", "a later contract touched the target")
+	}
+	return nil
 }
 
 // BeginRollback is T4 on the way back: both signatures are consumed, the target is
@@ -34,19 +56,8 @@ func (s Settling) BeginRollback(at record.At, confirmation, authorization Signed
 		if k.State != record.Verified {
 			return step.Conflict()
 		}
-		res, err := step.Result(tx, k.ContractID)
-		if err != nil {
+		if err := Undoable(tx, s.core.Limits, k); err != nil {
 			return err
-		}
-		d, err := step.Cooldown(tx, k.TargetIdentity)
-		if err != nil {
-			return err
-		}
-		switch {
-		case res.AttestedOnly || res.VerifiedAt.IsZero() || !tx.Now.Wall.Before(res.VerifiedAt.Add(s.core.Limits.RollbackWithin)):
-			return step.Refuse(errs.Denied, "b_window", "the change can no longer be rolled back")
-		case d.Attempted != k.ContractID:
-			return step.Refuse(errs.Denied, "b_later", "a later contract touched the target")
 		}
 		for _, one := range []struct {
 			SignedRollback
@@ -138,17 +149,17 @@ func sighting(tx *rows.Tx, contract, digest string) (found *record.Sighting, err
 	return found, err
 }
 
-// landed says whether, when an observation was made, an earlier write of the contract
-// could no longer land.
-func (s Settling) landed(tx *rows.Tx, c *record.Contract, res *record.Result, o *record.Sighting) (bool, error) {
+// Landed says whether, when an observation was made, an earlier write of the contract
+// could no longer land. Start is when the store was opened.
+func Landed(tx *rows.Tx, l quota.Limits, start moment.Reading, c *record.Contract, res *record.Result, o *record.Sighting) (bool, error) {
 	// What is certain at least: how long this process had run.
 	since := time.Duration(0)
 	if o.BootID == tx.Now.BootID {
-		since = time.Duration(o.BootMS-s.core.Start.BootMS) * time.Millisecond
+		since = time.Duration(o.BootMS-start.BootMS) * time.Millisecond
 	}
 	if c.Boundary == record.BoundaryNone {
 		// Nothing of this contract left, unless its history was lost.
-		return res.Reason != record.ReasonRebaseline || since >= s.core.Limits.LandingWindow, nil
+		return res.Reason != record.ReasonRebaseline || since >= l.LandingWindow, nil
 	}
 	sent, err := rows.Get(tx, &record.Send{}, []byte(c.ContractID))
 	if err != nil {
@@ -156,9 +167,13 @@ func (s Settling) landed(tx *rows.Tx, c *record.Contract, res *record.Result, o 
 	}
 	read := moment.Reading{Wall: o.ObservedAt, BootID: o.BootID, BootMS: o.BootMS}
 	if o.BootID == tx.Now.BootID {
-		since = moment.Since(read, s.core.Start, sent.SentAt, sent.BootID, sent.SentBootMS)
+		since = moment.Since(read, start, sent.SentAt, sent.BootID, sent.SentBootMS)
 	}
-	return since >= s.core.Limits.LandingWindow, nil
+	return since >= l.LandingWindow, nil
+}
+
+func (s Settling) landed(tx *rows.Tx, c *record.Contract, res *record.Result, o *record.Sighting) (bool, error) {
+	return Landed(tx, s.core.Limits, s.core.Start, c, res, o)
 }
 
 // outcomes are what each outcome makes of a contract of which origin.
