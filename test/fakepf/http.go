@@ -25,6 +25,7 @@ type call struct {
 	method string
 	user   string
 	params php.Object
+	body   []byte
 	form   bool // params came from a form or the query, not from JSON
 	fault  *Fault
 	before map[string]*table // the configuration before a write, for Rollback and Lost
@@ -55,6 +56,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.failed.Add(1)
 	}
 	rec.User, rec.Status, rec.ResponseID = c.user, a.status, a.id
+	rec.Body = string(c.body[:min(len(c.body), 8<<10)])
 	rec.Bytes = s.send(w, c, a)
 	s.log.end(rec, start)
 }
@@ -218,6 +220,7 @@ func decodeRequest(c *call) *answer {
 		if err != nil {
 			return html(413, page413)
 		}
+		c.body = b
 		if len(strings.TrimSpace(string(b))) == 0 {
 			return nil
 		}

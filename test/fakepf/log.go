@@ -19,6 +19,7 @@ type Request struct {
 	ResponseID string
 	Bytes      int // of the answer's body, before compression
 	BodyIn     int64
+	Body       string // of a JSON request, its first 8 KiB
 	Start      time.Time
 	Took       time.Duration
 	Fault      string

@@ -123,12 +123,11 @@ func ReadPrivileges() []string {
 	return out
 }
 
-// WritePrivileges returns what the change of one alias needs, and no more.
+// WritePrivileges returns what the write identity is granted: the change of one
+// alias, the reads that prove what it did, and no more.
 func WritePrivileges() []string {
 	return []string{
-		"api-v2-firewall-alias-patch", "api-v2-firewall-alias-get", "api-v2-firewall-aliases-get",
-		"api-v2-firewall-apply-get", "api-v2-diagnostics-config-history-revisions-get",
-		"api-v2-system-restapi-settings-get", "api-v2-system-restapi-version-get", "api-v2-system-version-get",
-		"api-v2-system-hostname-get", "api-v2-status-system-get", "api-v2-status-carp-get", "api-v2-firewall-virtual-ips-get",
+		"api-v2-diagnostics-config-history-revisions-get", "api-v2-firewall-alias-patch", "api-v2-firewall-aliases-get",
+		"api-v2-firewall-apply-get", "api-v2-status-system-get", "api-v2-system-hasync-get", "api-v2-system-restapi-settings-get",
 	}
 }

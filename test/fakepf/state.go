@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"pfsensemcp/test/fakepf/data"
 	"pfsensemcp/test/fakepf/php"
@@ -62,10 +63,29 @@ func (s *Server) fillTables() {
 			t.add(data.Aliases(s.opt.Aliases))
 		case "FirewallRule":
 			t.add(data.Rules(s.opt.Rules))
+		case "ConfigHistoryRevision":
+			s.age(t)
 		case "Package":
 			t.rows = slices.DeleteFunc(t.rows, func(r *row) bool { name, _ := r.object().Get("name"); return !s.packages[php.Text(name)] })
 		}
 		s.tables[name] = t
+	}
+}
+
+// age moves the history back when this machine's clock stands before it: an
+// appliance's past is never in its client's future.
+func (s *Server) age(t *table) {
+	late := s.live.Time - s.opt.Now().Add(-time.Hour).Unix()
+	if late <= 0 {
+		return
+	}
+	s.live.Time -= late
+	for i, r := range t.rows {
+		o := r.object()
+		at, _ := o.Get("time")
+		if n, ok := at.(int64); ok {
+			t.rows[i] = newRow(t.model, r.id, php.Append(nil, o.Set("time", n-late)))
+		}
 	}
 }
 

@@ -210,3 +210,29 @@ func eventually(t *testing.T, ok func() bool) {
 	}
 	t.Error("it never came")
 }
+
+func TestThePastOfTheApplianceIsNeverInTheFuture(t *testing.T) {
+	early := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	s := Start(t, Options{Now: func() time.Time { return early }})
+	newest, _ := s.Row("ConfigHistoryRevision", 0).Get("time")
+	if at, ok := newest.(int64); !ok || at >= early.Unix() {
+		t.Error(newest)
+	}
+	s.Record("a change") // the version that it replaces comes into the history
+	if newest, _ = s.Row("ConfigHistoryRevision", 0).Get("time"); newest.(int64) >= early.Unix() {
+		t.Error(newest)
+	}
+	later := Start(t, Options{Now: func() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) }})
+	if newest, _ := later.Row("ConfigHistoryRevision", 0).Get("time"); newest != int64(1796030112) {
+		t.Error("the history of a later clock was moved:", newest)
+	}
+}
+
+func TestTheBodyOfAChangeIsKept(t *testing.T) {
+	s := Start(t, Options{})
+	body := `{"id":1,"name":"Bad_Senders","descr":"kept","apply":false}`
+	patch(t, s, body)
+	if got := s.RequestsTo(alias); len(got) != 1 || got[0].Body != body {
+		t.Error(got)
+	}
+}
