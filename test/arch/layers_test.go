@@ -47,6 +47,7 @@ var levels = map[string]int{
 	"pkg/executor/internal/exchange":          34, "pkg/executor/internal/alias": 34,
 	"pkg/executor/internal/alias/aliastest": 35, // for tests
 	"pkg/executor/internal/posture":         35, "pkg/executor/internal/gate": 36,
+	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/ceremony": 37,
 	"pkg/executor/internal/show": 38, // what operators see
 	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
