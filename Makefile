@@ -1,12 +1,16 @@
 # make            the same as make build
 # make demo       build, then a whole suite with a pretend appliance; ONCE=1 ends after the conversation
 # make test       every test
-# make test-systemd  the suite under a real systemd: boots a container, as root; a minute or
+# make test-systemd  the package under a real systemd: boots a container, as root; a minute or
 #                 two; says so where the machine cannot
+# make test-guest the package in a virtual machine with a TPM and a kernel of its own; needs
+#                 qemu, says what lacks; some minutes, not in CI
 # make test-clients  MCP clients that other people wrote, under Node, installed by npm
 # make contract   what is served, written down anew: alone in its commit
 # make soak       200,000 calls over 64 sessions with restarts; some minutes
-# make check      vet, lint, format, generated code
+# make check      vet, lint, format, generated code, dead code, licences, known vulnerabilities
+# make package    dist/: .deb, .rpm, bill of materials, checksums; VERSION=1.2.3 names one
+#                 without a tag
 # make bench      build, then what the suite costs (docs/figures.md); PLOT=1 draws how it grows,
 #                 ONLY=PATTERN takes some figures, GOBENCH=1 runs the Go benchmarks beside the code instead
 # make generate   the Go code of proto/, and docs/tools.md
@@ -33,7 +37,8 @@ programs := $(patsubst %/main.go,./%,$(wildcard cmd/*/main.go test/*/cmd/*/main.
 # The race detector needs a C compiler, which nothing else here does.
 RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: build demo test test-systemd test-clients contract soak bench check vet lint format generated generate guidance-audit clean
+.PHONY: build demo test test-systemd test-guest test-clients contract soak bench
+.PHONY: check vet lint format generated deadcode licences vulnerabilities generate package guidance-audit clean
 .DEFAULT_GOAL := build
 
 build:
@@ -56,7 +61,10 @@ test: vet
 
 # Static, because the test binary is also what tries the units' walls from inside.
 test-systemd: build
-	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 200s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot -bin $(CURDIR)/bin
+	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 300s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot -bin $(CURDIR)/bin
+
+test-guest: build
+	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 20m -v ./test/systemd -run TestTheSuiteInAGuest -guest -bin $(CURDIR)/bin
 
 test-clients:
 	test/clients/run.sh
@@ -75,7 +83,7 @@ else
 	go run -tags $(TAGS) ./test/bench -bin bin $(if $(filter-out 0,$(PLOT)),-plot docs/figures) $(if $(ONLY),-only '$(ONLY)')
 endif
 
-check: vet lint format generated
+check: vet lint format generated deadcode licences vulnerabilities
 
 vet:
 	go vet -tags $(TAGS) ./...
@@ -84,8 +92,17 @@ vet:
 lint:
 	$(TOOL) staticcheck -tags $(TAGS) ./...
 
+deadcode:
+	deploy/deadcode.sh
+
+licences:
+	go run ./deploy/release -licences
+
+vulnerabilities:
+	go run ./deploy/vulns
+
 format:
-	@files=$$($(TOOL) gofumpt -l cmd pkg test proto | grep -v '\.pb\.go$$' || true); \
+	@files=$$($(TOOL) gofumpt -l cmd deploy pkg test proto | grep -v '\.pb\.go$$' || true); \
 	if [ -n "$$files" ]; then echo "not formatted (gofumpt -w):"; echo "$$files"; exit 1; fi
 
 generated:
@@ -93,6 +110,10 @@ generated:
 
 generate:
 	deploy/generate.sh
+
+# Two runs over one tree make the same bytes.
+package:
+	go run ./deploy/release $(if $(VERSION),-version '$(VERSION)')
 
 clean:
 	rm -rf bin dist

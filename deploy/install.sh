@@ -15,7 +15,7 @@ root=${root%/}
 here=$(cd "$(dirname "$0")/.." && pwd)
 bin=${2:-$here/bin}
 
-for p in mcpd guidanced docfetchd executord mcpctl; do
+for p in mcpd guidanced docfetchd executord mcpctl mcpsign; do
 	[ -x "$bin/$p" ] || {
 		echo "deploy/install.sh: $bin/$p is missing: make build" >&2
 		exit 1

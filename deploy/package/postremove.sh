@@ -1,0 +1,27 @@
+#!/bin/sh
+# After the files are gone. deb: "remove", "purge" and others; rpm: 0 removed, 1
+# upgraded. Users stay: their numbers may be on files of theirs.
+#
+# The contract store says what was changed on the firewall, and by whose word. No
+# purge takes it, its keys or the owners' public keys along, unless it is told:
+#   PFSENSE_MCP_PURGE_STORE=yes dpkg --purge pfsense-mcp
+set -eu
+
+case "$1" in
+remove | purge | 0) ;;
+*) exit 0 ;;
+esac
+if [ -d /run/systemd/system ]; then
+	systemctl daemon-reload
+fi
+rm -rf /run/pfsense-mcp
+[ "$1" = purge ] || exit 0
+
+rm -f /etc/pfsense-mcp/credentials/read-api-key /etc/credstore.encrypted/pfsense-mcpd.read-api-key
+if [ "${PFSENSE_MCP_PURGE_STORE:-}" = yes ]; then
+	rm -rf /var/lib/pfsense-executord
+	rm -f /etc/pfsense-mcp/authorities.json /etc/credstore.encrypted/pfsense-executord.*
+elif [ -e /var/lib/pfsense-executord ]; then
+	echo "pfsense-mcp: the contract store in /var/lib/pfsense-executord stays, with its keys in /etc/credstore.encrypted" >&2
+fi
+rmdir /etc/pfsense-mcp/credentials /etc/pfsense-mcp 2>/dev/null || true
