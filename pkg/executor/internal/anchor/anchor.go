@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/anchor/internal/chip"
 )
 
 // Counter is the value. Both calls are safe for concurrent use and are carried
@@ -24,6 +25,10 @@ type Backend interface {
 	Counter
 	// Facts reads what can be read without the index's secret.
 	Facts(ctx context.Context) (Facts, error)
+	// Use chooses the index (0 was configured) and pins its Name: the store's
+	// anchor row is the truth once there is one. Another index or Name than
+	// those in use is refused with ClassName.
+	Use(index uint32, name string) error
 	Close() error
 }
 
@@ -35,15 +40,15 @@ const (
 
 // The assurances. Unknown allows no more than Software.
 const (
-	Software        = "software"
-	HardwareWitness = "hardware_witness"
-	Unknown         = "unknown"
+	Software        = chip.Software
+	HardwareWitness = chip.HardwareWitness
+	Unknown         = chip.Unknown
 )
 
 // Facts is what a backend shows of itself.
 type Facts struct {
 	Backend      string // TPMLocal or TPMRemote
-	Index        uint32 // the counter's handle
+	Index        uint32 // the counter's handle, 0 while none is chosen
 	Name         string // 000b and 64 hex digits; "" before the first increment
 	Manufacturer string // of the TPM, 1 to 16 characters of a token; "" when it cannot be read
 	EKDigest     string // SHA-256 of the endorsement key's public area, "" when it shows none

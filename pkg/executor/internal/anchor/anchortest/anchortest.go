@@ -214,6 +214,16 @@ func (f *Fake) Facts(ctx context.Context) (anchor.Facts, error) {
 	return f.facts, nil
 }
 
+// Use pins what it is given, as a TPM does; the handle must be the Fake's.
+func (f *Fake) Use(index uint32, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if index != f.facts.Index || name != "" && f.facts.Written && name != f.facts.Name {
+		return anchor.WrongName("scripted: another index or Name is in use")
+	}
+	return nil
+}
+
 // Close ends it.
 func (f *Fake) Close() error { f.locked(func() { f.closed = true }); return nil }
 

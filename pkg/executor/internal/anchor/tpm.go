@@ -1,0 +1,261 @@
+package anchor
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/anchor/internal/chip"
+)
+
+const (
+	// DefaultTimeout is how long one command may take: a chip needs a good part
+	// of a second for a key, and more when others use it.
+	DefaultTimeout = 10 * time.Second
+	// DefaultSettle stands between the two reads that prove that an increment
+	// did not happen.
+	DefaultSettle = 10 * time.Second
+	// minAuth and maxAuth bound the index's secret in bytes: not to be guessed,
+	// and no longer than the digest of the index's name algorithm.
+	minAuth, maxAuth = 16, 32
+	// maxManufacturer bounds a manufacturer as records keep it.
+	maxManufacturer = 16
+)
+
+// Machine says whether this is a virtual machine; ReadMachine tells, as long as
+// the sandbox has not closed /proc. The zero value is not known, which allows no
+// more than a virtual one.
+type Machine = chip.Machine
+
+// ReadMachine reads the processor's flags.
+func ReadMachine() Machine { return chip.ReadMachine() }
+
+// TPMConfig says which counter of which TPM.
+type TPMConfig struct {
+	Address string        // device:PATH or unix:PATH
+	Index   uint32        // the counter's handle, FirstHandle to LastHandle; 0: Use tells it
+	Name    string        // the pinned Name; "" until the first increment
+	Auth    []byte        // the index's secret, 16 to 32 bytes; copied
+	Machine Machine       // from ReadMachine
+	Timeout time.Duration // of one command; 0: DefaultTimeout
+	Settle  time.Duration // 0: DefaultSettle; shorter in tests alone
+}
+
+// TPM is a counter in a TPM that this process reaches itself. Operations run one
+// after the other, each on a connection of its own, and so each checks anew what
+// stands at the handle.
+type TPM struct {
+	port    chip.Port
+	auth    []byte
+	machine Machine
+	settle  time.Duration
+	closed  atomic.Bool
+	turn    chan struct{} // holds a token while no operation runs; guards what follows
+	index   uint32        // 0 while none is chosen
+	pinned  string        // the Name that was given, or the first that was seen
+	doubt   *int64        // what Advance expected when it ended without an outcome
+}
+
+// OpenTPM checks the configuration. It does not touch the TPM: one that is away
+// now may be back at the first operation.
+func OpenTPM(cfg TPMConfig) (*TPM, error) {
+	if err := chip.CheckAddress(cfg.Address); err != nil {
+		return nil, err
+	}
+	switch {
+	// A TPM drops zeros at the end of a secret.
+	case len(bytes.TrimRight(cfg.Auth, "\x00")) < minAuth || len(cfg.Auth) > maxAuth:
+		return nil, errs.Newf(errs.Invalid, "the counter's secret must have %d to %d bytes", minAuth, maxAuth).WithClass("configuration").
+			WithNext("make one with mcpctl setup --write")
+	case cfg.Timeout < 0 || cfg.Settle < 0:
+		return nil, errs.New(errs.Internal, "a duration of the counter is negative")
+	}
+	t := &TPM{
+		port: chip.Port{Address: cfg.Address, Timeout: cfg.Timeout}, auth: slices.Clone(cfg.Auth),
+		machine: cfg.Machine, settle: cfg.Settle, turn: make(chan struct{}, 1),
+	}
+	if t.port.Timeout == 0 {
+		t.port.Timeout = DefaultTimeout
+	}
+	if t.settle == 0 {
+		t.settle = DefaultSettle
+	}
+	t.turn <- struct{}{}
+	if cfg.Index == 0 && cfg.Name == "" {
+		return t, nil
+	}
+	return t, t.Use(cfg.Index, cfg.Name)
+}
+
+// Use chooses the index and pins its Name, "" for one that has no value yet. It
+// waits for an operation that runs. Once an index is chosen another is refused,
+// and so is another Name: what a store was founded on does not change while a
+// process lives.
+func (t *TPM) Use(index uint32, name string) error {
+	if index < FirstHandle || index > LastHandle {
+		return errs.Newf(errs.Invalid, "the counter's handle must be %s to %s", Hex(FirstHandle), Hex(LastHandle)).WithClass("configuration").
+			WithNext("choose a free handle: mcpctl anchor plan")
+	}
+	if name != "" && !validName(name) {
+		return errs.New(errs.Invalid, "the counter's pinned Name must be 000b and 64 small hex digits").WithClass("configuration")
+	}
+	<-t.turn
+	defer t.give()
+	if t.index != 0 && t.index != index {
+		return WrongName("another index is in use already")
+	}
+	if t.pinned != "" && name != "" && t.pinned != name {
+		return WrongName("the index has another Name than the one that is to be pinned")
+	}
+	t.index = index
+	if name != "" {
+		t.pinned = name
+	}
+	return nil
+}
+
+func validName(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == 34 && strings.HasPrefix(s, "000b") && s == strings.ToLower(s)
+}
+
+// Close ends the counter's use. An operation that runs ends as it would have.
+func (t *TPM) Close() error {
+	t.closed.Store(true)
+	return nil
+}
+
+// take waits for the turn of an operation; give hands it on.
+func (t *TPM) take(ctx context.Context) error {
+	if t.closed.Load() {
+		return Unavailable(nil, "the counter is closed")
+	}
+	select {
+	case <-t.turn:
+		return nil
+	case <-ctx.Done():
+		return Unavailable(ctx.Err(), "the counter is in use by another operation")
+	}
+}
+
+func (t *TPM) give() { t.turn <- struct{}{} }
+
+// dial opens a connection. It refuses as long as a call on a former one has not
+// returned: that call might still change something.
+func (t *TPM) dial(ctx context.Context) (*chip.Conn, error) {
+	if t.port.Busy() {
+		return nil, Unavailable(nil, "an earlier call to the TPM has not returned")
+	}
+	c, err := t.port.Dial(ctx)
+	if err != nil {
+		return nil, fault(err)
+	}
+	return c, nil
+}
+
+// identify requires our index at the handle, with the pinned Name. It comes
+// before every use of the secret: a secret shown to another index would be
+// refused, and refusals lock the TPM.
+func (t *TPM) identify(c *chip.Conn) (*chip.Index, error) {
+	if t.index == 0 {
+		return nil, Unavailable(nil, "no index is chosen for the counter")
+	}
+	i, err := c.Find(t.index)
+	switch {
+	case err != nil:
+		return nil, fault(err)
+	case i == nil:
+		return nil, WrongName("the counter's index is not in the TPM")
+	case i.Differs != "":
+		return nil, WrongName("the index at the counter's handle is not ours: it has " + i.Differs)
+	case t.pinned != "" && i.Name != t.pinned:
+		return nil, WrongName("the index at the counter's handle has another Name than the pinned one")
+	case t.pinned == "" && i.Written:
+		t.pinned = i.Name
+	}
+	return i, nil
+}
+
+// Facts reads what the TPM shows without the index's secret.
+func (t *TPM) Facts(ctx context.Context) (Facts, error) {
+	if err := t.take(ctx); err != nil {
+		return Facts{}, err
+	}
+	defer t.give()
+	c, err := t.dial(ctx)
+	if err != nil {
+		return Facts{}, err
+	}
+	defer c.End()
+	f, _, err := t.facts(c)
+	return f, err
+}
+
+func (t *TPM) facts(c *chip.Conn) (Facts, chip.Self, error) {
+	f := Facts{Backend: TPMLocal, Index: t.index, Assurance: Unknown}
+	s, err := c.Self(t.machine)
+	if err != nil {
+		return f, s, fault(err)
+	}
+	f.Assurance, f.EKDigest, f.Lockout = s.Assurance, s.EKDigest, s.Lockout
+	if change.Token(s.Manufacturer) && len(s.Manufacturer) <= maxManufacturer {
+		f.Manufacturer = s.Manufacturer
+	}
+	if t.index == 0 {
+		return f, s, nil
+	}
+	i, err := c.Find(t.index)
+	switch {
+	case err != nil:
+		return f, s, fault(err)
+	case i == nil:
+	case i.Differs != "":
+		f.Foreign = true
+	default:
+		f.Defined, f.Written = true, i.Written
+		if i.Written {
+			f.Name = i.Name
+		}
+	}
+	return f, s, nil
+}
+
+// fault gives an error of the chip its class. A refused secret ends everything;
+// whatever else it was, by itself it changed nothing.
+func fault(err error) error {
+	switch {
+	case chip.Refused(err):
+		return Refused(err, "the TPM refused the counter's secret")
+	case chip.Lockout(err):
+		return Locked(err)
+	case chip.Answered(err):
+		return Unavailable(err, "the TPM refused a command")
+	}
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		return e
+	}
+	e := Unavailable(err, "the TPM cannot be reached")
+	switch {
+	case chip.Late(err):
+		e.Msg = "the TPM did not answer in time"
+	case errors.Is(err, fs.ErrNotExist):
+		e.Msg = "the TPM is not there"
+		e.Next = "ls -l /dev/tpmrm0: no such device means no TPM, no driver, or PrivateDevices= in the unit"
+	case errors.Is(err, fs.ErrPermission):
+		e.Msg = "the TPM may not be opened by this user"
+		e.Next = "the unit needs DeviceAllow=/dev/tpmrm0 rw and SupplementaryGroups=tss"
+	case errors.Is(err, syscall.EBUSY):
+		e.Msg = "the TPM is held by another program"
+		e.Next = "a program uses /dev/tpm0 without the resource manager: find it and stop it"
+	}
+	return e
+}
