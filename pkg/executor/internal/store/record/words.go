@@ -133,16 +133,20 @@ g1_size g1_form g1_version g1_request g1_preview g1_quarantine g2_signature g2_a
 g4_plan g4_step g4_intent g4_evidence g4_age g5a_digest g5a_unsafe g5a_evidence g5a_counter g5a_lockout g5a_landing g5a_in_flight g5a_unavailable
 g5b_identity g5b_target g5b_intent g5b_locator g5b_no_op g5b_policy g5b_rate g5b_version g5b_busy g5b_settings g5b_read
 g6_consumed g6_reserved g6_cooldown g6_limit g6_feasible g6_store
-c1_size c1_form c2_signature c2_authority c3_contract c3_state c3_expired c3_not_yet c3_early c3_floor c4_binding c5_expired c5_pinned c5_distinct
-c6_digest c6_unsafe c6_evidence c6_counter c6_lockout c6_landing c6_in_flight c6_unavailable c6_quarantine c7_identity c7_target c7_locator c7_no_op
-c7_version c7_busy c7_settings c7_read
-r_form r_signature r_authority r_contract r_state r_version r_outcome r_observation r_time r_floor r_locator r_fingerprint r_contradicted r_landing r_consumed
-b_form b_signature b_authority b_contract b_state b_version b_time b_floor b_window b_later b_target b_locator b_rate b_consumed b_landing b_counter b_in_flight b_lockout
+c1_size c1_form c2_signature c2_authority c3_contract c3_state c3_expired c3_not_yet c3_early c3_clock c3_floor c3_consumed c4_binding c5_expired
+c5_pinned c5_floor c5_distinct
+c6_digest c6_unsafe c6_evidence c6_counter c6_lockout c6_landing c6_in_flight c6_unavailable c6_quarantine c7_policy c7_identity c7_target c7_intent c7_locator
+c7_no_op c7_version c7_busy c7_settings c7_read
+r_form r_quarantine r_signature r_authority r_contract r_state r_version r_outcome r_observation r_clock r_time r_floor r_locator r_fingerprint
+r_contradicted r_landing r_consumed r_read r_identity
+b_form b_quarantine b_signature b_authority b_distinct b_contract b_state b_version b_clock b_time b_floor b_window b_later b_rate b_reserved b_consumed
+b6_unavailable b6_unsafe b6_evidence b6_counter b6_in_flight b6_lockout b6_landing
+b7_policy b7_identity b7_target b7_intent b7_locator b7_version b7_busy b7_settings b7_read
 drift locator_changed target_unresolved identity_changed no_op policy rate_open rate_minute rate_day rate_sends rate_prepared cooldown reserved in_flight lockout
 landing_window anchor_unavailable anchor_conflict anchor_mismatch anchor_unreachable anchor_name rejected shifted locked ambiguous_response readback_failed readback_mismatch
 collateral_suspected conflict_before_rollback appliance_busy appliance_version appliance_settings target_too_large invalid_value
 contended look_held look_reverted look_skipped look_unreadable clock_regressed clock_jump clock_poisoned store_integrity disk_full
-store_restored_from_backup counter_advanced_elsewhere interrupted_attempt_lost verified failed rolled_back rollback_failed reconciled landed settled`)
+store_restored_from_backup counter_advanced_elsewhere interrupted_attempt_lost store_read internal verified failed rolled_back rollback_failed reconciled landed settled`)
 
 func words(s string) map[string]bool {
 	m := map[string]bool{}
