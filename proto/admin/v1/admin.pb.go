@@ -875,7 +875,7 @@ func (*ApplianceFactsRequest) Descriptor() ([]byte, []int) {
 
 // ApplianceFactsResponse holds no row and no text of the appliance but the two
 // versions, which are letters, digits and . _ + - and at most 32 bytes.
-// next free field: 22
+// next free field: 23
 type ApplianceFactsResponse struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	TlsMode             string                 `protobuf:"bytes,1,opt,name=tls_mode,json=tlsMode,proto3" json:"tls_mode,omitempty"`                                        // strict, auto or insecure: the setting
@@ -895,10 +895,11 @@ type ApplianceFactsResponse struct {
 	ReadOnly            Known                  `protobuf:"varint,15,opt,name=read_only,json=readOnly,proto3,enum=admin.v1.Known" json:"read_only,omitempty"` // the REST API refuses every change
 	LoginProtection     Known                  `protobuf:"varint,16,opt,name=login_protection,json=loginProtection,proto3,enum=admin.v1.Known" json:"login_protection,omitempty"`
 	ExposesSecrets      Known                  `protobuf:"varint,17,opt,name=exposes_secrets,json=exposesSecrets,proto3,enum=admin.v1.Known" json:"exposes_secrets,omitempty"` // the REST API returns sensitive fields
-	Carp                Known                  `protobuf:"varint,18,opt,name=carp,proto3,enum=admin.v1.Known" json:"carp,omitempty"`                                           // CARP is enabled on this node
+	Carp                Known                  `protobuf:"varint,18,opt,name=carp,proto3,enum=admin.v1.Known" json:"carp,omitempty"`                                           // this node has addresses that it shares by CARP
 	CarpMaintenance     Known                  `protobuf:"varint,19,opt,name=carp_maintenance,json=carpMaintenance,proto3,enum=admin.v1.Known" json:"carp_maintenance,omitempty"`
-	Privileges          []string               `protobuf:"bytes,20,rep,name=privileges,proto3" json:"privileges,omitempty"` // what the tools that are offered need, sorted; at most 128 of 128 bytes
-	Identity            string                 `protobuf:"bytes,21,opt,name=identity,proto3" json:"identity,omitempty"`     // the setting: the name of the READ user
+	Privileges          []string               `protobuf:"bytes,20,rep,name=privileges,proto3" json:"privileges,omitempty"`                                        // what the tools that are offered need, sorted; at most 128 of 128 bytes
+	Identity            string                 `protobuf:"bytes,21,opt,name=identity,proto3" json:"identity,omitempty"`                                            // the setting: the name of the READ user
+	CarpBackup          Known                  `protobuf:"varint,22,opt,name=carp_backup,json=carpBackup,proto3,enum=admin.v1.Known" json:"carp_backup,omitempty"` // it is backup, or neither, for at least one of them
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1078,6 +1079,13 @@ func (x *ApplianceFactsResponse) GetIdentity() string {
 		return x.Identity
 	}
 	return ""
+}
+
+func (x *ApplianceFactsResponse) GetCarpBackup() Known {
+	if x != nil {
+		return x.CarpBackup
+	}
+	return Known_KNOWN_UNSPECIFIED
 }
 
 // next free field: 2
@@ -1271,7 +1279,7 @@ const file_proto_admin_v1_admin_proto_rawDesc = "" +
 	"\tchallenge\x18\x01 \x01(\fR\tchallenge\"*\n" +
 	"\x14KeyChallengeResponse\x12\x12\n" +
 	"\x04hmac\x18\x01 \x01(\fR\x04hmac\"\x17\n" +
-	"\x15ApplianceFactsRequest\"\xe2\x06\n" +
+	"\x15ApplianceFactsRequest\"\x94\a\n" +
 	"\x16ApplianceFactsResponse\x12\x19\n" +
 	"\btls_mode\x18\x01 \x01(\tR\atlsMode\x12\x16\n" +
 	"\x06pinned\x18\x02 \x01(\bR\x06pinned\x12\x10\n" +
@@ -1299,7 +1307,9 @@ const file_proto_admin_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"privileges\x18\x14 \x03(\tR\n" +
 	"privileges\x12\x1a\n" +
-	"\bidentity\x18\x15 \x01(\tR\bidentity\"4\n" +
+	"\bidentity\x18\x15 \x01(\tR\bidentity\x120\n" +
+	"\vcarp_backup\x18\x16 \x01(\x0e2\x0f.admin.v1.KnownR\n" +
+	"carpBackup\"4\n" +
 	"\x18AccountPrivilegesRequest\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\"\x9b\x02\n" +
 	"\x19AccountPrivilegesResponse\x12%\n" +
@@ -1379,30 +1389,31 @@ var file_proto_admin_v1_admin_proto_depIdxs = []int32{
 	0,  // 8: admin.v1.ApplianceFactsResponse.exposes_secrets:type_name -> admin.v1.Known
 	0,  // 9: admin.v1.ApplianceFactsResponse.carp:type_name -> admin.v1.Known
 	0,  // 10: admin.v1.ApplianceFactsResponse.carp_maintenance:type_name -> admin.v1.Known
-	0,  // 11: admin.v1.AccountPrivilegesResponse.found:type_name -> admin.v1.Known
-	2,  // 12: admin.v1.Mcpd.Suite:input_type -> admin.v1.SuiteRequest
-	5,  // 13: admin.v1.Mcpd.Metrics:input_type -> admin.v1.MetricsRequest
-	8,  // 14: admin.v1.Mcpd.Probe:input_type -> admin.v1.ProbeRequest
-	10, // 15: admin.v1.Mcpd.ApplianceContract:input_type -> admin.v1.ApplianceContractRequest
-	11, // 16: admin.v1.Mcpd.ResetBreakers:input_type -> admin.v1.ResetBreakersRequest
-	13, // 17: admin.v1.Mcpd.Reload:input_type -> admin.v1.ReloadRequest
-	15, // 18: admin.v1.Mcpd.KeyChallenge:input_type -> admin.v1.KeyChallengeRequest
-	17, // 19: admin.v1.Mcpd.ApplianceFacts:input_type -> admin.v1.ApplianceFactsRequest
-	19, // 20: admin.v1.Mcpd.AccountPrivileges:input_type -> admin.v1.AccountPrivilegesRequest
-	3,  // 21: admin.v1.Mcpd.Suite:output_type -> admin.v1.SuiteResponse
-	6,  // 22: admin.v1.Mcpd.Metrics:output_type -> admin.v1.MetricsResponse
-	9,  // 23: admin.v1.Mcpd.Probe:output_type -> admin.v1.ProbeResponse
-	22, // 24: admin.v1.Mcpd.ApplianceContract:output_type -> docs.v1.ContractChunk
-	12, // 25: admin.v1.Mcpd.ResetBreakers:output_type -> admin.v1.ResetBreakersResponse
-	14, // 26: admin.v1.Mcpd.Reload:output_type -> admin.v1.ReloadResponse
-	16, // 27: admin.v1.Mcpd.KeyChallenge:output_type -> admin.v1.KeyChallengeResponse
-	18, // 28: admin.v1.Mcpd.ApplianceFacts:output_type -> admin.v1.ApplianceFactsResponse
-	20, // 29: admin.v1.Mcpd.AccountPrivileges:output_type -> admin.v1.AccountPrivilegesResponse
-	21, // [21:30] is the sub-list for method output_type
-	12, // [12:21] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	0,  // 11: admin.v1.ApplianceFactsResponse.carp_backup:type_name -> admin.v1.Known
+	0,  // 12: admin.v1.AccountPrivilegesResponse.found:type_name -> admin.v1.Known
+	2,  // 13: admin.v1.Mcpd.Suite:input_type -> admin.v1.SuiteRequest
+	5,  // 14: admin.v1.Mcpd.Metrics:input_type -> admin.v1.MetricsRequest
+	8,  // 15: admin.v1.Mcpd.Probe:input_type -> admin.v1.ProbeRequest
+	10, // 16: admin.v1.Mcpd.ApplianceContract:input_type -> admin.v1.ApplianceContractRequest
+	11, // 17: admin.v1.Mcpd.ResetBreakers:input_type -> admin.v1.ResetBreakersRequest
+	13, // 18: admin.v1.Mcpd.Reload:input_type -> admin.v1.ReloadRequest
+	15, // 19: admin.v1.Mcpd.KeyChallenge:input_type -> admin.v1.KeyChallengeRequest
+	17, // 20: admin.v1.Mcpd.ApplianceFacts:input_type -> admin.v1.ApplianceFactsRequest
+	19, // 21: admin.v1.Mcpd.AccountPrivileges:input_type -> admin.v1.AccountPrivilegesRequest
+	3,  // 22: admin.v1.Mcpd.Suite:output_type -> admin.v1.SuiteResponse
+	6,  // 23: admin.v1.Mcpd.Metrics:output_type -> admin.v1.MetricsResponse
+	9,  // 24: admin.v1.Mcpd.Probe:output_type -> admin.v1.ProbeResponse
+	22, // 25: admin.v1.Mcpd.ApplianceContract:output_type -> docs.v1.ContractChunk
+	12, // 26: admin.v1.Mcpd.ResetBreakers:output_type -> admin.v1.ResetBreakersResponse
+	14, // 27: admin.v1.Mcpd.Reload:output_type -> admin.v1.ReloadResponse
+	16, // 28: admin.v1.Mcpd.KeyChallenge:output_type -> admin.v1.KeyChallengeResponse
+	18, // 29: admin.v1.Mcpd.ApplianceFacts:output_type -> admin.v1.ApplianceFactsResponse
+	20, // 30: admin.v1.Mcpd.AccountPrivileges:output_type -> admin.v1.AccountPrivilegesResponse
+	22, // [22:31] is the sub-list for method output_type
+	13, // [13:22] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_proto_admin_v1_admin_proto_init() }

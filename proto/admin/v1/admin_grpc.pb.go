@@ -59,7 +59,7 @@ type McpdClient interface {
 	// without seeing either. At most 6 answers a minute.
 	KeyChallenge(ctx context.Context, in *KeyChallengeRequest, opts ...grpc.CallOption) (*KeyChallengeResponse, error)
 	// ApplianceFacts says what doctor has to know of the appliance and of how mcpd
-	// reaches it. It reads four small objects and, at most once in ten minutes, the
+	// reaches it. It reads four small answers and, at most once in ten minutes, the
 	// appliance's own document.
 	ApplianceFacts(ctx context.Context, in *ApplianceFactsRequest, opts ...grpc.CallOption) (*ApplianceFactsResponse, error)
 	// AccountPrivileges reads, with the READ key, what one user of the appliance may
@@ -200,7 +200,7 @@ type McpdServer interface {
 	// without seeing either. At most 6 answers a minute.
 	KeyChallenge(context.Context, *KeyChallengeRequest) (*KeyChallengeResponse, error)
 	// ApplianceFacts says what doctor has to know of the appliance and of how mcpd
-	// reaches it. It reads four small objects and, at most once in ten minutes, the
+	// reaches it. It reads four small answers and, at most once in ten minutes, the
 	// appliance's own document.
 	ApplianceFacts(context.Context, *ApplianceFactsRequest) (*ApplianceFactsResponse, error)
 	// AccountPrivileges reads, with the READ key, what one user of the appliance may

@@ -28,6 +28,7 @@ type About struct {
 const (
 	versionTool = "pfsense_get_system_version"
 	carpTool    = "pfsense_get_carp_status"
+	vipsTool    = "pfsense_get_firewall_virtual_ips"
 )
 
 // Bounds of an answer.
@@ -54,7 +55,10 @@ func (a *Admin) ApplianceFacts(ctx context.Context, _ *adminpb.ApplianceFactsReq
 		}
 	}
 	if carp, ok := a.object(ctx, caller, pathOf(carpTool)); ok {
-		out.Carp, out.CarpMaintenance = known(carp, "enable"), known(carp, "maintenance_mode")
+		out.CarpMaintenance = known(carp, "maintenance_mode")
+	}
+	if vips, err := a.list(ctx, caller, vipsTool); err == nil && len(vips) < maxListed {
+		out.Carp, out.CarpBackup = shared(vips)
 	}
 	if version, ok := a.object(ctx, caller, pathOf(versionTool)); ok {
 		out.PfsenseVersion = plain(text(version, "base"))
@@ -97,6 +101,22 @@ func (a *Admin) object(ctx context.Context, caller pfrest.Caller, path pfrest.En
 		return nil, false
 	}
 	return slices.Clone(answer.Data), true
+}
+
+// shared says whether there are CARP addresses, and whether this node is not the
+// master of one.
+func shared(vips []jsontext.Value) (carp, backup adminpb.Known) {
+	carp, backup = adminpb.Known_KNOWN_NO, adminpb.Known_KNOWN_NO
+	for _, v := range vips {
+		if text(v, "mode") != "carp" {
+			continue
+		}
+		carp = adminpb.Known_KNOWN_YES
+		if text(v, "carp_status") != "MASTER" {
+			backup = adminpb.Known_KNOWN_YES
+		}
+	}
+	return carp, backup
 }
 
 // factWithin bounds one fact: the appliance may hang, and the others are wanted.

@@ -42,6 +42,7 @@ func (*answers) ResetBreakers()        {}
 const (
 	settingsPath = pfrest.Endpoint(catalog.PathRESTAPISettings)
 	usersPath    = pfrest.Endpoint("/api/v2/users")
+	vipsPath     = pfrest.Endpoint("/api/v2/firewall/virtual_ips")
 	groupsPath   = pfrest.Endpoint("/api/v2/user/groups")
 )
 
@@ -60,6 +61,7 @@ func TestTheFactsAreReadOffTheApplianceAndTheConnection(t *testing.T) {
 		data: map[pfrest.Endpoint]string{
 			settingsPath:             `{"hateoas":true,"read_only":false,"login_protection":true,"expose_sensitive_fields":false,"override_sensitive_fields":[],"represent_interfaces_as":"descr"}`,
 			"/api/v2/status/carp":    `{"enable":true,"maintenance_mode":false}`,
+			vipsPath:                 `[{"mode":"ipalias"},{"mode":"carp","carp_status":"MASTER"},{"mode":"carp","carp_status":"BACKUP"}]`,
 			"/api/v2/system/version": `{"base":"2.8.1"}`,
 		},
 		state: pfrest.State{Pin: "cGlu", NotAfter: at, ClockAt: at, Clock: -90 * time.Second, LastFailure: at, LastClass: "timeout"},
@@ -75,7 +77,7 @@ func TestTheFactsAreReadOffTheApplianceAndTheConnection(t *testing.T) {
 		`"tls_mode":"auto"`, `"pinned":true`, `"pin":"cGlu"`, `"certificate_not_after":"1800000000"`, `"clock_ahead_ms":"-90000"`, `"clock_seen":true`,
 		`"last_class":"timeout"`, `"pfsense_version":"2.8.1"`, `"package_version":"` + fakedocs.Version + `"`, `"document_public":"KNOWN_YES"`,
 		`"hateoas":"KNOWN_YES"`, `"interface_names":"descr"`, `"read_only":"KNOWN_NO"`, `"login_protection":"KNOWN_YES"`, `"exposes_secrets":"KNOWN_NO"`,
-		`"carp":"KNOWN_YES"`, `"carp_maintenance":"KNOWN_NO"`, `"privileges":["api-v2-firewall-rules-get"]`, `"identity":"reader"`,
+		`"carp":"KNOWN_YES"`, `"carp_backup":"KNOWN_YES"`, `"carp_maintenance":"KNOWN_NO"`, `"privileges":["api-v2-firewall-rules-get"]`, `"identity":"reader"`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(string(got), ": ", ":"), want) {
 			t.Errorf("%s is not in %s", want, got)
@@ -201,7 +203,7 @@ func told(r *adminpb.AccountPrivilegesResponse) string {
 }
 
 func TestTheFactsNameEndpointsThatTheTableHas(t *testing.T) {
-	for _, tool := range []string{versionTool, carpTool, usersTool, groupsTool} {
+	for _, tool := range []string{versionTool, carpTool, vipsTool, usersTool, groupsTool} {
 		if path := pathOf(tool); !slices.Contains(catalog.Endpoints(), string(path)) {
 			t.Errorf("%s is no row", tool)
 		}
