@@ -103,7 +103,7 @@ func (s Spec) check(o options, env []string, stdout, stderr io.Writer) int {
 	if s.Secrets != nil {
 		err := s.Secrets(&Process{
 			Log: slog.New(slog.DiscardHandler), Redact: func([]byte) {},
-			CredentialsDir: sd.CredentialsDirectory(), SocketDir: base.SocketDir,
+			CredentialsDir: sd.CredentialsDirectory(), SocketDir: base.SocketDir, Config: o.config,
 		})
 		if err != nil {
 			s.warn(stderr, "on this host, started by this user, it would end at once: ", err)

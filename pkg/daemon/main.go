@@ -176,7 +176,7 @@ func (r *runner) start(o options) (err error) {
 	reg.GaugeFunc("goroutines", "Goroutines now: more from day to day is a leak.", func() float64 { return float64(runtime.NumGoroutine()) })
 	r.proc = &Process{
 		Log: r.log.Logger, Redact: r.log.Redact, Metrics: reg, Callers: callers,
-		CredentialsDir: sd.CredentialsDirectory(), SocketDir: r.base.SocketDir,
+		CredentialsDir: sd.CredentialsDirectory(), SocketDir: r.base.SocketDir, Config: o.config,
 		Node: rpc.NewNode(rpc.NodeConfig{
 			Name: r.Name, Version: Version(), BuildID: build, StartedAt: r.started,
 			Lab: r.Lab != nil && r.Lab(), TestBuild: r.TestBuild, Metrics: reg,

@@ -80,6 +80,7 @@ type Process struct {
 	Listeners      map[string]net.Listener // the Raw sockets by name
 	CredentialsDir string                  // $CREDENTIALS_DIRECTORY, "" without systemd
 	SocketDir      string                  // where the sockets of all daemons are
+	Config         string                  // path of the settings file that was read; "" when there is none
 }
 
 // Running is what Build hands back.

@@ -1,0 +1,491 @@
+package ceremony
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"pfsensemcp/pkg/artifact"
+	"pfsensemcp/pkg/artifact/authority"
+	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/canon"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/attempt"
+	"pfsensemcp/pkg/executor/internal/gate"
+	"pfsensemcp/pkg/executor/internal/store"
+	"pfsensemcp/pkg/executor/internal/store/record"
+)
+
+// Preview reads the appliance, replaces the request's former preview and returns the
+// attested file that the authorization owner signs over. It grants nothing.
+func (c *Ceremony) Preview(ctx context.Context, by record.Actor, requestID string) (file []byte, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		file, err = c.preview(ctx, by, requestID)
+		return err
+	})
+	return file, err
+}
+
+func (c *Ceremony) preview(ctx context.Context, by record.Actor, requestID string) ([]byte, error) {
+	s, err := c.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var r *record.Request
+	var aliasName, text, last string
+	if err := s.View(func(v *store.View) (err error) {
+		if r, err = v.Request(requestID); err != nil {
+			return err
+		}
+		if r.Status != record.Open || !v.Now().Wall.Before(r.ExpiresAt) {
+			return errs.New(errs.Conflict, "the request is not open").WithClass("conflict").WithNext("see where it stands: mcpctl write list")
+		}
+		if aliasName, text, err = v.Text(r); err != nil {
+			return err
+		}
+		last, err = lastAll(v)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	survey, err := c.Reader.Survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := survey.Busy(last); err != nil {
+		return nil, err
+	}
+	f, err := survey.Find(aliasName)
+	if err != nil {
+		return nil, err
+	}
+	if f.State.Descr == text {
+		return nil, errs.New(errs.Conflict, "the alias has this description already").WithClass("no_op").
+			WithNext("nothing is to be done: cancel the request, mcpctl write cancel")
+	}
+	c.learn(survey.Target)
+	plan, err := c.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.Executable(); err != nil {
+		return nil, errs.Wrap(err, errs.Unavailable, "no change may be approved in this state").WithClass("g5a_evidence").
+			WithNext("see what is wrong: mcpctl discover, mcpctl doctor write")
+	}
+	p := &artifact.Preview{
+		RequestID: requestID, Origin: r.Origin, AskedBy: r.AskedBy, TestBuild: c.TestBuild,
+		Intent: change.Intent{Target: f.State, NewDescription: text, Appliance: survey.Target}, Plan: *plan,
+		GeneratedAt: c.Store.Clock.Read().Wall, KeyID: c.Attestation.KeyID,
+	}
+	file, err := c.sign(p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.IssuePreview(p, file, f.Locator, r.PreviewSeq, by); err != nil {
+		return nil, err
+	}
+	c.remember(requestID, survey.InterfaceNames)
+	c.note(Event{Kind: KindPreviewed, RequestID: requestID})
+	return file, nil
+}
+
+// remember keeps how the appliance named interfaces at a preview. A restart forgets
+// it, and voids the preview as well.
+func (c *Ceremony) remember(request, names string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.names) >= maxNames {
+		_ = c.store.Load().View(func(v *store.View) error { // what cannot be read stays a while longer
+			maps.DeleteFunc(c.names, func(id, _ string) bool {
+				r, err := v.Request(id)
+				return err != nil || !r.Status.Live()
+			})
+			return nil
+		})
+	}
+	c.names[request] = names
+}
+
+// maxNames is far above the requests that can be open at a time.
+const maxNames = 256
+
+func (c *Ceremony) namesOf(request string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.names[request]
+}
+
+// lastAll is the digest of all aliases after our newest verified change, "" when there
+// was none.
+func lastAll(v *store.View) (string, error) {
+	s, err := v.LastVerified()
+	if errs.CodeOf(err) == errs.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.All, nil
+}
+
+// ready returns the store when something may be begun now.
+func (c *Ceremony) ready(ctx context.Context) (*store.Store, error) {
+	s, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	c.check(ctx, s)
+	return s, c.quarantined()
+}
+
+// denied writes the audit row of a refused file and returns the one refusal that is
+// the same for every cause.
+func (c *Ceremony) denied(s *store.Store, by record.Actor, event record.Event, d *gate.Denied) error {
+	seq, err := s.Deny(store.Denial{Event: event, By: by, Reason: d.Reason, RequestID: d.RequestID, ContractID: d.ContractID})
+	c.wrote(err)
+	c.note(Event{Kind: KindDenied, RequestID: d.RequestID, ContractID: d.ContractID, Gate: letter(d.Reason), Seq: seq})
+	if seq == 0 {
+		return errs.New(errs.Conflict, "write request denied").WithClass(ClassDenied)
+	}
+	return errs.Newf(errs.Conflict, "write request denied (audit seq %d)", seq).WithClass(ClassDenied)
+}
+
+// ClassDenied is the class of every refused file.
+const ClassDenied = "write_denied"
+
+// letter is the gate of a reason without its cause.
+func letter(r record.Reason) string {
+	for i, b := range r {
+		if b == '_' {
+			return string(r[:i])
+		}
+	}
+	return "store"
+}
+
+// paused refuses to look at the files of a peer after too many denials.
+func (c *Ceremony) paused(s *store.Store, by record.Actor) error {
+	until, paused, err := s.Paused(by)
+	if err != nil || !paused {
+		return err
+	}
+	return errs.Newf(errs.Exhausted, "too many files were refused: none is looked at until %s", until.Format(time.RFC3339)).WithClass("denials").
+		WithNext("read the reasons of the last ones: mcpctl audit show")
+}
+
+// submit runs what a signed file starts: pauses, the store and the writer's turn.
+func (c *Ceremony) submit(ctx context.Context, by record.Actor, run func(context.Context, *store.Store) error) error {
+	return c.do(ctx, func(ctx context.Context) error {
+		s, err := c.open()
+		if err != nil {
+			return err
+		}
+		if err := c.paused(s, by); err != nil {
+			return err
+		}
+		c.check(ctx, s)
+		return run(ctx, s)
+	})
+}
+
+// Authorize runs the gates and, past them, T2: the authorization is spent and the
+// contract made, whatever happens later.
+func (c *Ceremony) Authorize(ctx context.Context, by record.Actor, file []byte) (k record.Contract, err error) {
+	err = c.submit(ctx, by, func(ctx context.Context, s *store.Store) error {
+		a, d := gate.Authorization(ctx, c.world(s), file)
+		if d != nil {
+			return c.denied(s, by, record.AuthorizationDenied, d)
+		}
+		k, err = s.Authorize(a.Store(by))
+		if err != nil {
+			return c.refused(s, by, record.AuthorizationDenied, err, "g6_store", a.Artifact.RequestID, "")
+		}
+		c.note(Event{Kind: KindAuthorized, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
+		return nil
+	})
+	return k, err
+}
+
+// refused turns a transaction's refusal into a denial; a fault of the store stays one.
+func (c *Ceremony) refused(s *store.Store, by record.Actor, event record.Event, err error, otherwise record.Reason, request, contract string) error {
+	if code := errs.CodeOf(err); code == errs.Internal || code == errs.UnknownOutcome || code == errs.Unavailable {
+		return err
+	}
+	return c.denied(s, by, event, &gate.Denied{Reason: gate.Reasoned(err, otherwise), RequestID: request, ContractID: contract, Err: err})
+}
+
+// Pending returns the attested file that the confirmation owner signs over. While the
+// outcome of a contract is open it shows what was sent.
+func (c *Ceremony) Pending(_ context.Context, _ record.Actor, contractID string) ([]byte, error) {
+	p := &artifact.Pending{GeneratedAt: c.Store.Clock.Read().Wall, KeyID: c.Attestation.KeyID}
+	if err := c.View(func(v *store.View) error {
+		k, _, err := v.Contract(contractID)
+		if err != nil {
+			return err
+		}
+		if k.State != record.Prepared && k.State != record.Reconciliation {
+			return errs.New(errs.Conflict, "the contract waits for no signature over this file").WithClass("conflict").WithNext("see where it stands: mcpctl write show")
+		}
+		in, err := v.Intent(k)
+		if err != nil {
+			return err
+		}
+		preview, _, _, err := v.Preview(k.RequestID)
+		if err != nil {
+			return err
+		}
+		files, err := v.Signed(contractID, canon.RolePlanAuthorization)
+		if err != nil || len(files) != 1 {
+			return errs.Wrap(err, errs.Internal, "the contract's authorization is not there").WithClass("store_integrity")
+		}
+		auth, err := artifact.ParseAuthorization(files[0])
+		if err != nil {
+			return errs.Wrap(err, errs.Internal, "the contract's authorization breaks a rule").WithClass("store_integrity")
+		}
+		p.ContractID, p.OperationID, p.RequestID = k.ContractID, k.OperationID, k.RequestID
+		p.Intent, p.Locator, p.Plan, p.ExpiresAt, p.Authorization = *in, k.Locator, preview.Plan, k.ExpiresAt, *auth
+		p.ExpectedAuthority = c.Authorities.Of(authority.Confirmation)[0].ID
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return c.sign(p)
+}
+
+// Confirm runs the late checks, stores the confirmation (T3) and begins the attempt.
+// It returns after T4, with the contract executing; when the attempt cannot begin, the
+// contract stays prepared and confirmed.
+func (c *Ceremony) Confirm(ctx context.Context, by record.Actor, file []byte) (record.Contract, error) {
+	return c.begin(ctx, func(ctx context.Context, began func(record.Contract)) error {
+		s, err := c.open()
+		if err != nil {
+			return err
+		}
+		if err := c.paused(s, by); err != nil {
+			return err
+		}
+		c.check(ctx, s)
+		ok, d := gate.Confirmation(ctx, c.world(s), file)
+		if d != nil {
+			if d.Drift() {
+				c.drifted(s, d.ContractID)
+			}
+			return c.denied(s, by, record.ConfirmationDenied, d)
+		}
+		k, err := s.Confirm(ok.Contract.At(), file, ok.Artifact, by)
+		if err != nil {
+			return c.refused(s, by, record.ConfirmationDenied, err, "c3_state", ok.Contract.RequestID, ok.Contract.ContractID)
+		}
+		c.note(Event{Kind: KindConfirmed, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
+		return c.forward(ctx, s, k, began, gate.Begin)
+	})
+}
+
+// drifted ends a prepared contract whose target is not as it was approved.
+func (c *Ceremony) drifted(s *store.Store, contractID string) {
+	_ = s.View(func(v *store.View) error { // a contract that is not prepared any more stays as it is
+		k, _, err := v.Contract(contractID)
+		if err != nil || k.State != record.Prepared {
+			return err
+		}
+		k2, err := s.FailPrepared(k.At(), record.ReasonPreflightDrift, record.Executord)
+		c.wrote(err)
+		if err == nil {
+			c.note(Event{Kind: KindSettled, RequestID: k2.RequestID, ContractID: contractID, State: k2.State})
+		}
+		return nil
+	})
+}
+
+// Resume begins the attempt of a confirmed contract that could not begin. It repeats
+// the late checks.
+func (c *Ceremony) Resume(ctx context.Context, by record.Actor, contractID string) (record.Contract, error) {
+	return c.begin(ctx, func(ctx context.Context, began func(record.Contract)) error {
+		s, err := c.open()
+		if err != nil {
+			return err
+		}
+		c.check(ctx, s)
+		var k *record.Contract
+		if err := s.View(func(v *store.View) (err error) {
+			if k, _, err = v.Contract(contractID); err != nil {
+				return err
+			}
+			if k.State != record.Prepared || !k.Confirmed() {
+				return errs.New(errs.Conflict, "the contract is not one that waits to begin").WithClass("conflict").WithNext("see where it stands: mcpctl write list")
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if d := gate.Late(ctx, c.world(s), k); d != nil {
+			if d.Drift() {
+				c.drifted(s, contractID)
+			}
+			return c.denied(s, by, record.ConfirmationDenied, d)
+		}
+		return c.forward(ctx, s, *k, began, gate.Begin)
+	})
+}
+
+// begin has the writer run an attempt and answers when it has begun; the attempt goes
+// on by itself.
+func (c *Ceremony) begin(ctx context.Context, run func(context.Context, func(record.Contract)) error) (record.Contract, error) {
+	type answer struct {
+		k   record.Contract
+		err error
+	}
+	first := make(chan answer, 1)
+	var once sync.Once
+	tell := func(a answer) { once.Do(func() { first <- a }) }
+	j := &job{ctx: ctx, done: make(chan error, 1)}
+	j.run = func(ctx context.Context) error {
+		var last record.Contract
+		err := run(ctx, func(k record.Contract) {
+			last = k
+			tell(answer{k: k})
+		})
+		tell(answer{last, err}) // nothing has begun
+		return err
+	}
+	if err := c.hand(ctx, j); err != nil {
+		return record.Contract{}, err
+	}
+	select {
+	case a := <-first:
+		return a.k, a.err
+	case <-ctx.Done():
+		return record.Contract{}, late(ctx)
+	}
+}
+
+// check is a gate that is run again inside the attempt, right before T4.
+type again func(context.Context, gate.World, *record.Contract) *gate.Denied
+
+// forward runs the attempt of a confirmed contract.
+func (c *Ceremony) forward(ctx context.Context, s *store.Store, k record.Contract, began func(record.Contract), check again) error {
+	return c.attempt(ctx, s, attempt.Plan{
+		Contract: k, Until: k.ExpiresAt, Names: c.namesOf(k.RequestID), Began: began,
+		Check: func(ctx context.Context) error {
+			if d := check(ctx, c.world(s), &k); d != nil {
+				return errs.Wrap(d.Err, errs.Conflict, "the change cannot begin now").WithClass(string(d.Reason)).
+					WithNext("the contract stays confirmed: mcpctl write resume, until it expires")
+			}
+			return nil
+		},
+	})
+}
+
+// attempt runs one attempt to its end and says what became of it.
+func (c *Ceremony) attempt(ctx context.Context, s *store.Store, p attempt.Plan) error {
+	began, begun := p.Began, false
+	p.Began = func(k record.Contract) {
+		begun = true
+		c.note(Event{Kind: KindBegun, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
+		began(k)
+	}
+	start := c.Store.Clock.Read()
+	k, err := c.env(s).Run(ctx, p)
+	took := time.Duration(c.Store.Clock.Read().BootMS-start.BootMS) * time.Millisecond
+	switch {
+	case !begun:
+		return err
+	case err == nil:
+		c.note(Event{Kind: KindSettled, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State, Took: took})
+		return nil
+	case errs.Public(err).Class == quarantineUnreachable:
+		c.enter(quarantineUnreachable)
+		return err
+	}
+	// What happened to the attempt could not be stored. Only a start can settle it.
+	c.fail(err)
+	return err
+}
+
+// CancelRequest ends an open request.
+func (c *Ceremony) CancelRequest(_ context.Context, by record.Actor, id string) error {
+	s, err := c.open()
+	if err != nil {
+		return err
+	}
+	err = s.CancelRequest(id, record.Cancelled, by)
+	c.wrote(err)
+	return err
+}
+
+// CancelContract ends a prepared contract. It waits for nothing: whether it or the
+// attempt comes first is for the store to decide.
+func (c *Ceremony) CancelContract(_ context.Context, by record.Actor, id string) error {
+	s, err := c.open()
+	if err != nil {
+		return err
+	}
+	var k *record.Contract
+	if err := s.View(func(v *store.View) (err error) {
+		k, _, err = v.Contract(id)
+		return err
+	}); err != nil {
+		return err
+	}
+	if k.State != record.Prepared {
+		return errs.Newf(errs.Conflict, "the contract is %s: only what has not begun can be cancelled", k.State).WithClass("conflict").
+			WithNext("see what can be done with it: mcpctl write list")
+	}
+	_, err = s.FailPrepared(k.At(), record.ReasonOperatorCancel, by)
+	c.wrote(err)
+	return err
+}
+
+// CancelUnpreviewed ends every open request of a uid that nobody has previewed.
+func (c *Ceremony) CancelUnpreviewed(_ context.Context, by record.Actor, uid int64) ([]string, error) {
+	s, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := s.CancelUnpreviewed(uid, by)
+	c.wrote(err)
+	return ids, err
+}
+
+// Relay takes a signed file that mcpd passes on and looks at it later. Neither what
+// becomes of it nor how long that takes is told.
+func (c *Ceremony) Relay(kind string, file []byte) {
+	if !c.Relaying {
+		return
+	}
+	c.mu.Lock()
+	full := c.relayed >= maxRelayed
+	if !full {
+		c.relayed++
+	}
+	c.mu.Unlock()
+	if full {
+		return
+	}
+	const by = record.Actor("mcp")
+	go func() {
+		defer func() {
+			c.mu.Lock()
+			c.relayed--
+			c.mu.Unlock()
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), relayTime)
+		defer cancel()
+		switch kind { // the outcome is the audit's to tell
+		case "authorization":
+			_, _ = c.Authorize(ctx, by, file)
+		case "confirmation":
+			_, _ = c.Confirm(ctx, by, file)
+		case "reconciliation":
+			_, _ = c.Reconcile(ctx, by, file)
+		}
+	}()
+}
+
+// maxRelayed bounds the relayed files that wait; what comes beyond is dropped, and its
+// owner brings it again.
+const maxRelayed = 4
+
+// relayTime bounds how long a relayed file waits for the writer.
+const relayTime = 2 * time.Minute

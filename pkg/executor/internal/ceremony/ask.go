@@ -1,0 +1,193 @@
+package ceremony
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/store"
+	"pfsensemcp/pkg/executor/internal/store/record"
+)
+
+// All that an MCP client ever learns.
+const (
+	Requested      = "requested"
+	Awaiting       = "awaiting_confirmation"
+	Verified       = "verified"
+	Reconciliation = "reconciliation_required"
+	Refused        = "refused"
+	Reverted       = "reverted"
+)
+
+const (
+	// remembers is for how long a verified change answers a poll for the same text.
+	remembers = 24 * time.Hour
+	// refuses is for how long a change that did not come about answers one.
+	refuses = time.Minute
+	// mourns is for how long a change that was taken back says so; then the same
+	// words are a new wish.
+	mourns = 10 * time.Minute
+	// looksEvery bounds how often polls look at the appliance for one request.
+	looksEvery = time.Minute
+)
+
+// polled is a poll's last look at a verified change.
+type polled struct {
+	at    time.Time
+	state string // Verified, Refused when it could not be read, "" when the text is gone
+}
+
+// Ask opens a request or tells how the newest one with the same content stands. It
+// never authorizes and never sends; whatever goes wrong is Refused. A poll waits for
+// no step of the writer.
+func (c *Ceremony) Ask(ctx context.Context, uid uint32, aliasName, description string) string {
+	if !c.Status().Constructible || !change.AliasName(aliasName) {
+		return Refused
+	}
+	text, err := change.Description(description, c.Charset)
+	if err != nil {
+		return Refused
+	}
+	key, err := change.RequestKey(aliasName, text)
+	if err != nil {
+		return Refused
+	}
+	state, known := c.poll(ctx, key, aliasName)
+	if known {
+		return state
+	}
+	if err := c.do(ctx, func(ctx context.Context) error { return c.request(ctx, uid, aliasName, text) }); err != nil {
+		return Refused
+	}
+	return Requested
+}
+
+// poll answers from the newest request with the key; known is false when that is over
+// and a new one is due.
+func (c *Ceremony) poll(ctx context.Context, key, aliasName string) (state string, known bool) {
+	var r *record.Request
+	var k *record.Contract
+	var res *record.Result
+	err := c.View(func(v *store.View) (err error) {
+		if r, err = v.Newest(key); err != nil {
+			return err
+		}
+		state = c.Project(v, r)
+		if r.ContractID != "" {
+			k, res, err = v.Contract(r.ContractID)
+		}
+		return err
+	})
+	if errs.CodeOf(err) == errs.NotFound && r == nil {
+		return "", false
+	}
+	if err != nil {
+		return Refused, true
+	}
+	now := c.Store.Clock.Read().Wall
+	since := now.Sub(r.ConcludedAt)
+	switch {
+	case r.Status.Live() && state != Refused, state == Reconciliation:
+		return state, true
+	case r.Status.Live():
+		return "", false // past its time, and not swept yet
+	case k != nil && res != nil && k.State == record.Verified && since < remembers:
+		if state == Reverted {
+			return Reverted, since < mourns
+		}
+		state = c.holds(ctx, r.RequestID, aliasName, k.VerifiedFingerprint, now)
+		return state, state != ""
+	}
+	return Refused, since < refuses
+}
+
+// holds says whether a verified change is still in place: Verified, "" when it is not
+// and a new wish is due, Refused when that cannot be read. It looks once a minute.
+func (c *Ceremony) holds(ctx context.Context, request, aliasName, want string, now time.Time) string {
+	c.mu.Lock()
+	last, ok := c.polled[request]
+	c.mu.Unlock()
+	if ok && now.Sub(last.at) < looksEvery && !now.Before(last.at) {
+		return last.state
+	}
+	state := Refused
+	if l, err := c.Reader.List(ctx); err == nil {
+		state = ""
+		if f, err := l.Find(aliasName); err == nil && f.Fingerprint == want {
+			state = Verified
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.polled, func(_ string, p polled) bool { return now.Sub(p.at) > remembers })
+	c.polled[request] = polled{now, state}
+	return state
+}
+
+// Project says what a poll would say of a request, without a read of the appliance.
+func (c *Ceremony) Project(v *store.View, r *record.Request) string {
+	if c.Quarantine() != "" {
+		return Refused
+	}
+	if r.ContractID == "" {
+		if r.Status == record.Open && v.Now().Wall.Before(r.ExpiresAt) {
+			return Requested
+		}
+		return Refused
+	}
+	k, res, err := v.Contract(r.ContractID)
+	if err != nil {
+		return Refused
+	}
+	switch k.State {
+	case record.Prepared:
+		if !v.Now().Wall.Before(k.ExpiresAt) {
+			return Requested // the sweep opens the request again
+		}
+		return Awaiting
+	case record.Executing:
+		return Awaiting
+	case record.Reconciliation, record.RollingBack, record.RollbackFailed:
+		return Reconciliation
+	case record.Verified:
+		if res.AttestedOnly {
+			return Reconciliation
+		}
+		if s, err := v.Send(k.ContractID); err == nil && s.Look == record.LookReverted {
+			return Reverted
+		}
+		return Verified
+	}
+	return Refused
+}
+
+// request is T1: the wish is stored when the alias is there, is one that may be
+// changed, and does not have the text already.
+func (c *Ceremony) request(ctx context.Context, uid uint32, aliasName, text string) error {
+	s, err := c.open()
+	if err != nil {
+		return err
+	}
+	if c.check(ctx, s); c.quarantined() != nil {
+		return c.quarantined()
+	}
+	survey, err := c.Reader.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := survey.Find(aliasName)
+	if err != nil {
+		return err
+	}
+	if f.State.Descr == text {
+		return errs.New(errs.Conflict, "the alias has this description already").WithClass("no_op")
+	}
+	id := int64(uid)
+	r, err := s.OpenRequest(store.NewRequest{AliasName: aliasName, Description: text, UID: &id, By: record.MCP(uid)})
+	if err == nil {
+		c.note(Event{Kind: KindRequested, RequestID: r.RequestID})
+	}
+	return err
+}

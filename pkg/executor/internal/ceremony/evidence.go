@@ -1,0 +1,164 @@
+package ceremony
+
+import (
+	"context"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/canon"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/anchor"
+	"pfsensemcp/pkg/executor/internal/exchange"
+	"pfsensemcp/pkg/executor/internal/posture"
+	"pfsensemcp/pkg/executor/internal/store"
+	"pfsensemcp/pkg/executor/internal/store/record"
+)
+
+// policyDigest covers everything that decides what may be done: whatever of it
+// changes, with the process itself, voids what was approved under it.
+func (c *Ceremony) policyDigest() (string, error) {
+	var rules canon.Array
+	if c.Enabled {
+		for _, e := range exchange.Allowed() {
+			rules = append(rules, canon.Array{e.Capability, e.Symbol, e.Method})
+		}
+	}
+	l := c.Store.Limits
+	seconds := func(d time.Duration) int64 { return int64(d / time.Second) }
+	d, err := canon.Policy.Digest(canon.Object{
+		"rules": rules,
+		"limits": canon.Object{
+			"open_per_uid": int64(l.OpenPerUID), "open": int64(l.Open),
+			"requests_per_minute_per_uid": int64(l.RequestsPerMinutePerUID), "requests_per_minute": int64(l.RequestsPerMinute),
+			"requests_per_day_per_uid": int64(l.RequestsPerDayPerUID), "requests_per_day": int64(l.RequestsPerDay),
+			"prepared": int64(l.Prepared), "sends_per_hour": int64(l.SendsPerHour), "sends_per_day": int64(l.SendsPerDay),
+			"lockout": int64(l.Lockout), "denials": int64(l.Denials), "denial_rows": int64(l.DenialRows),
+			"request_life_s": seconds(l.RequestLife), "unpreviewed_life_s": seconds(l.UnpreviewedLife), "cooldown_s": seconds(l.Cooldown),
+			"denial_window_s": seconds(l.DenialWindow), "denial_pause_s": seconds(l.DenialPause), "retention_s": seconds(l.Retention),
+			"rollback_within_s": seconds(l.RollbackWithin),
+		},
+		"ttl":                 canon.Object{"authorization_max_s": seconds(c.AuthorizationMax)},
+		"description_charset": string(c.Charset),
+		"run_id":              c.runID,
+		"settle_ms":           c.Windows.Settle.Milliseconds(),
+		"landing_s":           seconds(l.LandingWindow),
+		"test_build":          c.TestBuild,
+	})
+	if err != nil {
+		return "", errs.Wrap(err, errs.Internal, "the policy has no digest").WithClass("configuration")
+	}
+	return d, nil
+}
+
+// evidence finds out the state of both axes now: from the store and the counter, and
+// nothing else.
+func (c *Ceremony) evidence(ctx context.Context) (change.Evidence, anchor.Facts) {
+	f := posture.Facts{
+		Configured: true, ConfigValid: true, WitnessConfigured: true, Lab: c.Store.Lab,
+		WriteGranted: c.Enabled, Endpoints: len(exchange.Allowed()),
+	}
+	facts, err := c.Counter.Facts(ctx)
+	if err == nil {
+		f.Assurance = facts.Assurance
+	}
+	if s := c.store.Load(); s != nil {
+		f.StoreExists, f.StoreBroken = true, s.Integrity() != nil
+		var row *record.Anchor
+		var p *record.Provisioning
+		err := s.View(func(v *store.View) (err error) {
+			if row, err = v.Anchor(); err != nil {
+				return err
+			}
+			if p, err = v.Provisioning(); errs.CodeOf(err) == errs.NotFound {
+				p, err = nil, nil
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			f.StoreBroken = true
+		default:
+			f.Seeded, f.Baseline = true, &row.Value
+			if p != nil {
+				f.Complete, f.ProvisionedAt = true, p.ProvisionedAt
+				if f.Assurance == "" {
+					f.Assurance = p.Assurance
+				}
+			}
+		}
+	}
+	if f.Seeded {
+		if n, err := c.Counter.Read(ctx); err == nil {
+			f.WitnessReachable, f.Witness = true, &n
+		}
+	}
+	return posture.Observe(f), facts
+}
+
+// executor is what binds a plan to here. The appliance is the one that the latest
+// preview read.
+func (c *Ceremony) executor() change.Executor {
+	x := change.Executor{StoreID: c.Store.StoreID, PolicyDigest: c.policy, AuthoritySet: c.owners, BuildID: c.BuildID, ApplianceTarget: c.known()}
+	_ = c.View(func(v *store.View) error { // without a store there is no name
+		row, err := v.Anchor()
+		if err == nil {
+			x.NVIndexName = row.NVName
+		}
+		return err
+	})
+	return x
+}
+
+// plan is the plan of a change, made anew from the store and the counter.
+func (c *Ceremony) plan(ctx context.Context) (*change.Plan, error) {
+	ev, _ := c.evidence(ctx)
+	p := posture.Steady(ev, c.executor())
+	if _, err := p.Digest(); err != nil {
+		return nil, errs.Wrap(err, errs.Unavailable, "there is no plan to approve: something that it binds is not known").WithClass("anchor_unavailable").
+			WithNext("see what is missing: mcpctl discover")
+	}
+	return &p, nil
+}
+
+// known is the appliance_target_digest that was read last, "" when none was.
+func (c *Ceremony) known() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.target
+}
+
+func (c *Ceremony) learn(target string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.target = target
+}
+
+// meet reads the appliance's identity when no preview has yet.
+func (c *Ceremony) meet(ctx context.Context) error {
+	if c.known() != "" {
+		return nil
+	}
+	l, err := c.Reader.List(ctx)
+	if err == nil {
+		c.learn(l.Target)
+	}
+	return err
+}
+
+// parseHandle reads a handle as records write it.
+func parseHandle(s string) (uint32, error) {
+	rest, ok := strings.CutPrefix(s, "0x")
+	n, err := strconv.ParseUint(rest, 16, 32)
+	if !ok || err != nil {
+		return 0, errs.Wrap(err, errs.Internal, "the store's counter has no handle").WithClass("store_integrity")
+	}
+	return uint32(n), nil
+}
+
+func validPin(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == 32
+}

@@ -1,0 +1,202 @@
+package ceremony
+
+import (
+	"context"
+
+	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/anchor"
+	"pfsensemcp/pkg/executor/internal/store"
+	"pfsensemcp/pkg/executor/internal/store/record"
+)
+
+// AnchorState derives from facts how far provisioning has come. It changes nothing.
+func (c *Ceremony) AnchorState(ctx context.Context) (st AnchorState, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		st, err = c.anchorState(ctx)
+		return err
+	})
+	return st, err
+}
+
+func (c *Ceremony) anchorState(ctx context.Context) (AnchorState, error) {
+	st := AnchorState{Discovery: c.discover(ctx)}
+	s := anchor.Situation{
+		Handle: st.Discovery.Facts.Index, Secret: true, Defined: st.Discovery.Facts.Defined, Foreign: st.Discovery.Facts.Foreign,
+		Written: st.Discovery.Facts.Written, Seeded: st.Discovery.Seeded, Complete: st.Discovery.Complete,
+	}
+	ev := st.Discovery.Evidence
+	if ev.Baseline != nil {
+		s.Stored = *ev.Baseline
+	}
+	s.Fresh = ev.Witness
+	step, err := anchor.Step(s)
+	st.Step = step
+	return st, err
+}
+
+// planner is the side of a backend that can define an index; a witness host defines
+// its own.
+func (c *Ceremony) planner() (anchor.Planner, error) {
+	p, ok := c.Counter.(anchor.Planner)
+	if !ok {
+		return nil, errs.New(errs.Unavailable, "the counter is provisioned on the witness host").WithClass("anchor_unavailable").
+			WithNext("take the steps there, then seed: mcpctl anchor seed")
+	}
+	return p, nil
+}
+
+// AnchorPlan says what handles there are and which step comes next.
+func (c *Ceremony) AnchorPlan(ctx context.Context) (p anchor.Plan, step anchor.State, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		planner, err := c.planner()
+		if err != nil {
+			return err
+		}
+		if p, err = planner.Plan(ctx); err != nil {
+			return err
+		}
+		st, err := c.anchorState(ctx)
+		step = st.Step
+		return err
+	})
+	return p, step, err
+}
+
+// Provision takes one step of the ceremony at a handle: defining the index, or its
+// first increment. Expected is the step that the person saw; any other now is a
+// conflict.
+func (c *Ceremony) Provision(ctx context.Context, _ record.Actor, handle uint32, expected anchor.State) (st AnchorState, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		planner, err := c.planner()
+		if err != nil {
+			return err
+		}
+		if c.store.Load() != nil {
+			return errs.New(errs.Conflict, "the store is founded on a counter already").WithClass("conflict").WithNext("see where it stands: mcpctl anchor status")
+		}
+		if c.Index != 0 && handle != c.Index {
+			return errs.New(errs.Conflict, "anchor.nv_index names another handle").WithClass("conflict").WithNext("use that one, or change the setting")
+		}
+		if err := c.Counter.Use(handle, ""); err != nil { // no store pins one yet
+			return err
+		}
+		if st, err = c.anchorState(ctx); err != nil {
+			return err
+		}
+		if st.Step != expected {
+			return errs.New(errs.Conflict, "provisioning is at another step than the one that was shown").WithClass("conflict").WithNext("look again: mcpctl anchor status")
+		}
+		switch st.Step {
+		case anchor.Nothing, anchor.Selected, anchor.Sealed:
+			err = planner.Define(ctx, handle)
+		case anchor.Defined:
+			_, err = planner.First(ctx, handle)
+		default:
+			return errs.New(errs.Conflict, "there is no such step now").WithClass("conflict").WithNext("see what comes next: mcpctl anchor status")
+		}
+		if err != nil {
+			return err
+		}
+		st, err = c.anchorState(ctx)
+		return err
+	})
+	return st, err
+}
+
+// Seed founds the store on the counter (S7), reads the counter again (S8), writes the
+// provisioning record (S9) and takes the store into use (S10). With the same arguments
+// it goes on where it was interrupted; once complete it refuses for ever.
+func (c *Ceremony) Seed(ctx context.Context, _ record.Actor, value int64, handle uint32) (st AnchorState, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		if c.complete.Load() {
+			return errs.New(errs.Conflict, "provisioning is complete").WithClass("conflict").WithNext("nothing is to be done")
+		}
+		if c.store.Load() == nil {
+			if err := c.seed(ctx, value, handle); err != nil {
+				return err
+			}
+		}
+		if err := c.finish(ctx, value, handle); err != nil {
+			return err
+		}
+		st, err = c.anchorState(ctx)
+		return err
+	})
+	return st, err
+}
+
+// suits refuses a counter that may not carry a store here.
+func (c *Ceremony) suits(ctx context.Context, handle uint32) (anchor.Facts, error) {
+	f, err := c.Counter.Facts(ctx)
+	switch {
+	case err != nil:
+		return f, err
+	case f.Index != handle || !f.Defined || !f.Written || f.Name == "":
+		return f, errs.New(errs.Conflict, "there is no counter of ours at this handle").WithClass("anchor_name").WithNext("see which one there is: mcpctl anchor status")
+	case c.Store.Lab && f.Assurance != change.AssuranceHardware && f.Assurance != change.AssuranceSoftware,
+		!c.Store.Lab && f.Assurance != change.AssuranceHardware:
+		return f, errs.New(errs.Conflict, "the counter is not one that may carry a store").WithClass("anchor_unavailable").
+			WithNext("use a hardware TPM or a witness host; lab = true is for laboratories")
+	}
+	return f, nil
+}
+
+func (c *Ceremony) seed(ctx context.Context, value int64, handle uint32) error {
+	if err := c.Counter.Use(handle, ""); err != nil { // no store pins one yet
+		return err
+	}
+	f, err := c.suits(ctx, handle)
+	if err != nil {
+		return err
+	}
+	now, err := c.Counter.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if now != value {
+		return anchor.Conflict(value, now)
+	}
+	s, err := store.Create(c.Store, store.Seed{NVIndex: anchor.Hex(handle), NVName: f.Name, Value: value})
+	if err != nil {
+		return err
+	}
+	c.store.Store(s)
+	return nil
+}
+
+func (c *Ceremony) finish(ctx context.Context, value int64, handle uint32) error {
+	s := c.store.Load()
+	var row *record.Anchor
+	if err := s.View(func(v *store.View) (err error) {
+		row, err = v.Anchor()
+		return err
+	}); err != nil {
+		return err
+	}
+	if row.NVIndex != anchor.Hex(handle) || row.Value != value {
+		return errs.New(errs.Conflict, "the store was seeded with another handle or value").WithClass("conflict").WithNext("go on with those: mcpctl anchor status")
+	}
+	if err := c.Counter.Use(handle, row.NVName); err != nil {
+		return err
+	}
+	f, err := c.suits(ctx, handle)
+	if err != nil {
+		return err
+	}
+	now, err := c.Counter.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if now != row.Value {
+		return anchor.Conflict(row.Value, now)
+	}
+	if err := s.CompleteProvisioning(record.Provisioning{
+		Handle: row.NVIndex, VerifiedValue: now, NVName: row.NVName, Manufacturer: f.Manufacturer, EKDigest: f.EKDigest, Assurance: f.Assurance, Lab: c.Store.Lab,
+	}); err != nil {
+		return err
+	}
+	c.complete.Store(true)
+	c.check(ctx, s)
+	return nil
+}

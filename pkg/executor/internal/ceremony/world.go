@@ -1,0 +1,41 @@
+package ceremony
+
+import (
+	"context"
+
+	"pfsensemcp/pkg/artifact/authority"
+	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/executor/internal/alias"
+	"pfsensemcp/pkg/executor/internal/gate"
+	"pfsensemcp/pkg/executor/internal/store"
+)
+
+// world is what gates look at, in one turn of the writer.
+type world struct {
+	c *Ceremony
+	s *store.Store
+}
+
+func (c *Ceremony) world(s *store.Store) gate.World { return world{c, s} }
+
+func (w world) View(f func(*store.View) error) error           { return w.s.View(f) }
+func (w world) Authorities() *authority.Set                    { return w.c.Authorities }
+func (w world) Counter(ctx context.Context) (int64, error)     { return w.c.Counter.Read(ctx) }
+func (w world) InterfaceNames(request string) string           { return w.c.namesOf(request) }
+func (w world) Plan(ctx context.Context) (*change.Plan, error) { return w.c.plan(ctx) }
+
+// Quarantine stops what is not configured or not provisioned likewise.
+func (w world) Quarantine() string {
+	if word := w.c.Quarantine(); word != "" {
+		return word
+	}
+	return w.c.Status().Why
+}
+
+func (w world) Survey(ctx context.Context) (*alias.Survey, error) { return w.c.Reader.Survey(ctx) }
+
+func (w world) Policy() gate.Policy {
+	return gate.Policy{
+		Enabled: w.c.Enabled, AuthorizationMax: w.c.AuthorizationMax, Charset: w.c.Charset, Settle: w.c.Windows.Settle,
+	}
+}
