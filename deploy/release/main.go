@@ -35,9 +35,10 @@ func main() {
 	out := flag.String("out", "dist", "directory for what is made; files of the same names are replaced")
 	version := flag.String("version", "", "semantic version; left out: the commit's tag vX.Y.Z, else "+preRelease)
 	bin := flag.String("bin", "", "pack these programs instead of building them; they are checked all the same")
+	kinds := flag.String("kinds", "deb,rpm", "kinds of package")
 	check := flag.Bool("licences", false, "only compare the list of licences with what the programs link")
 	flag.Parse()
-	made, err := run(*out, *version, *bin, *check)
+	made, err := run(*out, *version, *bin, strings.Split(*kinds, ","), *check)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
@@ -48,7 +49,7 @@ func main() {
 }
 
 // run returns the files that it made.
-func run(out, version, bin string, onlyLicences bool) (made []string, err error) {
+func run(out, version, bin string, kinds []string, onlyLicences bool) (made []string, err error) {
 	tmp, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func run(out, version, bin string, onlyLicences bool) (made []string, err error)
 	if err := stage(root, bin, built, licences, when); err != nil {
 		return nil, err
 	}
-	for _, kind := range []string{"deb", "rpm"} {
+	for _, kind := range kinds {
 		path, err := pack(kind, root, out, version, when)
 		if err != nil {
 			return nil, err

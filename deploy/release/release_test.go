@@ -64,7 +64,7 @@ func packages(t *testing.T) [2]string {
 	for i := range out {
 		out[i] = filepath.Join(t.TempDir(), "dist")
 		t.Setenv("TMPDIR", t.TempDir())
-		if _, err := run(out[i], "1.2.3", "", false); err != nil {
+		if _, err := run(out[i], "1.2.3", "", []string{"deb", "rpm"}, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Boots this machine's own system in a container, with the suite installed on top.
-#   boot.sh up DIR BIN PROBE NAME    runs until it is killed; in namespaces of its own
+# Boots this machine's own system in a container, with the packages to be tried.
+#   boot.sh up DIR BIN PACKAGES PROBE NAME    runs until it is killed; in namespaces of its own
 #   boot.sh clean NAME               removes the control groups it left
 # Exit 77: this machine cannot, and why on standard output.
 set -eu
@@ -27,7 +27,7 @@ if [ "$1" = clean ]; then
 	exit 1
 fi
 
-dir=$2 bin=$3 probe=$4 name=$5
+dir=$2 bin=$3 packages=$4 probe=$5 name=$6
 mount -t tmpfs -o mode=0755,size=1g systemd-test "$dir" 2>/dev/null || cannot "no tmpfs can be mounted"
 mkdir "$dir/upper" "$dir/work" "$dir/root"
 root=$dir/root
@@ -37,10 +37,11 @@ groups 2>/dev/null || cannot "cgroup2 cannot be mounted"
 mkdir -p "/sys/fs/cgroup/$name" 2>/dev/null && echo $$ 2>/dev/null >"/sys/fs/cgroup/$name/cgroup.procs" ||
 	cannot "no control group can be made"
 
-"$(dirname "$0")/../../deploy/install.sh" "$root" "$bin"
+# What else the stories need; installing is one of them.
 install -D -m 0755 "$bin/fakepf" "$root/usr/bin/fakepf"
 install -D -m 0755 "$probe" "$root/opt/probe"
-cat >"$root/usr/lib/sysusers.d/zz-test.conf" <<'USERS'
+cp "$packages"/*.deb "$root/opt/"
+cat >"$root/opt/test-users.conf" <<'USERS'
 u test-client   - "member of the clients' group"
 m test-client   pfsense-mcp
 u test-operator - "an operator"
@@ -50,7 +51,6 @@ m test-both     pfsense-mcp
 m test-both     pfsense-mcp-admin
 u test-stranger - "in no group"
 USERS
-systemd-sysusers --root="$root" pfsense-mcp.conf zz-test.conf >/dev/null
 
 export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
 exec systemd-nspawn --directory="$root" --boot --register=no --keep-unit --private-network --link-journal=no \

@@ -126,6 +126,12 @@ func (c *container) killed() {
 		c.run("kill", "-KILL", pid)
 		c.replaced(d, pid, cmdWait)
 	}
+	// With write off, as before: a new executord does not take a drop-in for a
+	// configuration.
+	c.until("word that write is off", cmdWait, func() bool {
+		out, err := c.try(cmdWait, as("test-operator", "mcpctl", "status")...)
+		return err == nil && strings.Contains(out, "write is off")
+	})
 	// The shim has found the new mcpd by itself.
 	if r := c.tool(m, "pfsense_get_interfaces", nil); r.IsError {
 		c.t.Errorf("after every daemon was killed: %s", r.Text())

@@ -21,11 +21,12 @@ func TestTheSuiteUnderSystemd(t *testing.T) {
 		t.Skip("boots a container: make test-systemd")
 	}
 	c := start(t)
-	c.site()
 	for _, step := range []struct {
 		name string
 		run  func(*container)
 	}{
+		{"the package installs, and starts nothing", (*container).installs},
+		{"a person writes settings and the key", (*container).site},
 		{"the target starts all four and every socket", (*container).target},
 		{"without its drop-in mcpd reaches no address", (*container).closed},
 		{"a member of the group talks MCP", (*container).talk},
@@ -44,7 +45,10 @@ func TestTheSuiteUnderSystemd(t *testing.T) {
 		{"a silent daemon is replaced by the watchdog", (*container).silent},
 		{"a start that cannot succeed is not tried again", (*container).hopeless},
 		{"the key may be encrypted at rest", (*container).encrypted},
+		{"an upgrade keeps settings, keys and store", (*container).upgraded},
 		{"stopping the target stops all", (*container).stopped},
+		{"removing keeps what is people's", (*container).removed},
+		{"purging keeps the store, unless it is told", (*container).purged},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(c.in(t)) }) {
 			for _, d := range daemons {

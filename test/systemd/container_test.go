@@ -54,7 +54,7 @@ func start(t *testing.T) *container {
 	if os.Geteuid() != 0 {
 		t.Skip("this machine cannot boot a container for this user: it takes root")
 	}
-	for _, p := range []string{"systemd-nspawn", "nsenter", "unshare", "setpriv", "systemd-sysusers"} {
+	for _, p := range []string{"systemd-nspawn", "nsenter", "unshare", "setpriv", "systemd-sysusers", "dpkg"} {
 		if _, err := exec.LookPath(p); err != nil {
 			t.Skipf("this machine cannot boot a container: %s is missing (Debian: systemd-container, util-linux)", p)
 		}
@@ -64,6 +64,7 @@ func start(t *testing.T) *container {
 		t.Fatal(err)
 	}
 	programs := programsBuilt(t)
+	packages := packed(t, programs)
 	dir, err := os.MkdirTemp("", "systemd-boot")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func start(t *testing.T) *container {
 	runtime.LockOSThread()
 	out := &lines{}
 	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc",
-		"./boot.sh", "up", dir, programs, probe, name)
+		"./boot.sh", "up", dir, programs, packages, probe, name)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	cmd.WaitDelay = 5 * time.Second
@@ -175,7 +176,7 @@ func fields(text string) map[string]string {
 
 // enter is the command line that runs args in the container.
 func (c *container) enter(args ...string) []string {
-	return append([]string{"nsenter", "--target", strconv.Itoa(c.leader), "--all", "--wd=/", "--"}, args...)
+	return append([]string{"nsenter", "--target", strconv.Itoa(c.leader), "--all", "--wd", "--"}, args...)
 }
 
 // as makes a command line run as a user with that user's groups.

@@ -301,7 +301,7 @@ func TestInstallingKeepsASettingsFileThatIsThere(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(repo, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{"mcpd", "guidanced", "docfetchd", "executord", "mcpctl"} {
+	for _, p := range []string{"mcpd", "guidanced", "docfetchd", "executord", "mcpctl", "mcpsign"} {
 		if err := os.WriteFile(filepath.Join(repo, "bin", p), []byte("x"), 0o755); err != nil {
 			t.Fatal(err)
 		}
