@@ -65,7 +65,7 @@ func (t *TPM) Advance(ctx context.Context, expected int64) (int64, error) {
 		return 0, err
 	}
 	defer t.give()
-	if err := t.resolve(ctx); err != nil {
+	if err := t.resolve(ctx, t.read); err != nil {
 		return 0, err
 	}
 	issued, err := t.attempt(ctx, expected)
@@ -75,17 +75,13 @@ func (t *TPM) Advance(ctx context.Context, expected int64) (int64, error) {
 	case !issued:
 		return 0, err
 	}
-	t.doubt = &expected
 	if refused(err) {
 		// The same secret had just been good. Finding out would be a second try
 		// of a refused secret.
+		t.doubt = &expected
 		return 0, Unreachable(err, "the TPM refused the increment after it accepted the secret")
 	}
-	v, err := settle(context.WithoutCancel(ctx), t.settle, expected, t.read)
-	if classOf(err) != ClassUnreachable {
-		t.doubt = nil
-	}
-	return v, err
+	return t.outcome(ctx, expected, t.read)
 }
 
 // attempt reads, compares, issues the increment and reads again, all on one
@@ -126,25 +122,11 @@ func late(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && time.Until(d) <= 0
 }
 
-// resolve finds out what became of an increment that ended without an outcome,
-// before the next is issued.
-func (t *TPM) resolve(ctx context.Context) error {
-	if t.doubt == nil {
-		return nil
-	}
-	_, err := settle(ctx, t.settle, *t.doubt, t.read)
-	if classOf(err) == ClassUnreachable {
-		return Unavailable(err, "the outcome of the last increment is not known yet")
-	}
-	t.doubt = nil // it is known now, whatever it is
-	return nil
-}
-
 // settle finds out by reading whether an increment from expected has happened:
 // the increment is never given again. Its connection is closed by now, so expected
 // counts as "not incremented" when read twice, apart by pause; once would not do,
 // because an increment that timed out is applied when a stopped TPM goes on.
-func settle(ctx context.Context, pause time.Duration, expected int64, read func(context.Context) (int64, error)) (int64, error) {
+func settle(ctx context.Context, pause time.Duration, expected int64, read reading) (int64, error) {
 	for reads := 0; ; {
 		v, err := reread(ctx, pause/rereadPart, read)
 		switch {
@@ -166,7 +148,7 @@ func settle(ctx context.Context, pause time.Duration, expected int64, read func(
 
 // reread reads on a new connection. One that fails at once is tried again; one
 // that does not answer, or that refuses the secret, is not.
-func reread(ctx context.Context, pause time.Duration, read func(context.Context) (int64, error)) (v int64, err error) {
+func reread(ctx context.Context, pause time.Duration, read reading) (v int64, err error) {
 	for try := 1; ; try++ {
 		if v, err = read(ctx); err == nil {
 			return v, nil

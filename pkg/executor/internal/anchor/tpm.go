@@ -3,12 +3,9 @@ package anchor
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -54,15 +51,10 @@ type TPMConfig struct {
 // after the other, each on a connection of its own, and so each checks anew what
 // stands at the handle.
 type TPM struct {
+	*desk
 	port    chip.Port
 	auth    []byte
 	machine Machine
-	settle  time.Duration
-	closed  atomic.Bool
-	turn    chan struct{} // holds a token while no operation runs; guards what follows
-	index   uint32        // 0 while none is chosen
-	pinned  string        // the Name that was given, or the first that was seen
-	doubt   *int64        // what Advance expected when it ended without an outcome
 }
 
 // OpenTPM checks the configuration. It does not touch the TPM: one that is away
@@ -80,74 +72,16 @@ func OpenTPM(cfg TPMConfig) (*TPM, error) {
 		return nil, errs.New(errs.Internal, "a duration of the counter is negative")
 	}
 	t := &TPM{
-		port: chip.Port{Address: cfg.Address, Timeout: cfg.Timeout}, auth: slices.Clone(cfg.Auth),
-		machine: cfg.Machine, settle: cfg.Settle, turn: make(chan struct{}, 1),
+		desk: newDesk(cfg.Settle), port: chip.Port{Address: cfg.Address, Timeout: cfg.Timeout}, auth: slices.Clone(cfg.Auth), machine: cfg.Machine,
 	}
 	if t.port.Timeout == 0 {
 		t.port.Timeout = DefaultTimeout
 	}
-	if t.settle == 0 {
-		t.settle = DefaultSettle
-	}
-	t.turn <- struct{}{}
 	if cfg.Index == 0 && cfg.Name == "" {
 		return t, nil
 	}
 	return t, t.Use(cfg.Index, cfg.Name)
 }
-
-// Use chooses the index and pins its Name, "" for one that has no value yet. It
-// waits for an operation that runs. Once an index is chosen another is refused,
-// and so is another Name: what a store was founded on does not change while a
-// process lives.
-func (t *TPM) Use(index uint32, name string) error {
-	if index < FirstHandle || index > LastHandle {
-		return errs.Newf(errs.Invalid, "the counter's handle must be %s to %s", Hex(FirstHandle), Hex(LastHandle)).WithClass("configuration").
-			WithNext("choose a free handle: mcpctl anchor plan")
-	}
-	if name != "" && !validName(name) {
-		return errs.New(errs.Invalid, "the counter's pinned Name must be 000b and 64 small hex digits").WithClass("configuration")
-	}
-	<-t.turn
-	defer t.give()
-	if t.index != 0 && t.index != index {
-		return WrongName("another index is in use already")
-	}
-	if t.pinned != "" && name != "" && t.pinned != name {
-		return WrongName("the index has another Name than the one that is to be pinned")
-	}
-	t.index = index
-	if name != "" {
-		t.pinned = name
-	}
-	return nil
-}
-
-func validName(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == 34 && strings.HasPrefix(s, "000b") && s == strings.ToLower(s)
-}
-
-// Close ends the counter's use. An operation that runs ends as it would have.
-func (t *TPM) Close() error {
-	t.closed.Store(true)
-	return nil
-}
-
-// take waits for the turn of an operation; give hands it on.
-func (t *TPM) take(ctx context.Context) error {
-	if t.closed.Load() {
-		return Unavailable(nil, "the counter is closed")
-	}
-	select {
-	case <-t.turn:
-		return nil
-	case <-ctx.Done():
-		return Unavailable(ctx.Err(), "the counter is in use by another operation")
-	}
-}
-
-func (t *TPM) give() { t.turn <- struct{}{} }
 
 // dial opens a connection. It refuses as long as a call on a former one has not
 // returned: that call might still change something.
@@ -177,10 +111,12 @@ func (t *TPM) identify(c *chip.Conn) (*chip.Index, error) {
 		return nil, WrongName("the counter's index is not in the TPM")
 	case i.Differs != "":
 		return nil, WrongName("the index at the counter's handle is not ours: it has " + i.Differs)
-	case t.pinned != "" && i.Name != t.pinned:
-		return nil, WrongName("the index at the counter's handle has another Name than the pinned one")
-	case t.pinned == "" && i.Written:
-		t.pinned = i.Name
+	case t.pinned != "" || i.Written:
+		// An index without a value has the Name of one that was never written: with
+		// a pinned Name it is another one.
+		if err := t.pin(t.index, i.Name); err != nil {
+			return nil, err
+		}
 	}
 	return i, nil
 }
