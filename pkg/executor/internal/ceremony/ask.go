@@ -2,6 +2,7 @@ package ceremony
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
+	"pfsensemcp/pkg/logging"
 )
 
 // All that an MCP client ever learns.
@@ -59,6 +61,8 @@ func (c *Ceremony) Ask(ctx context.Context, uid uint32, aliasName, description s
 		return state
 	}
 	if err := c.do(ctx, func(ctx context.Context) error { return c.request(ctx, uid, aliasName, text) }); err != nil {
+		// The client learns one word; why stands in the journal, for operators.
+		c.Log.Info("a request was refused", slog.Any(logging.KeyCallerUID, uid), slog.String(logging.KeyClass, errs.Public(err).Class))
 		return Refused
 	}
 	return Requested

@@ -34,13 +34,13 @@ type Ceremony struct {
 	complete   atomic.Bool                 // the provisioning record is there
 	quarantine atomic.Pointer[string]
 
-	mu       sync.Mutex
-	target   string               // appliance_target_digest as last read
-	names    map[string]string    // request id to the interface representation of its preview
-	polled   map[string]polled    // request id to the last look at a verified change
-	asked    []time.Time          // key challenges answered within the last minute
-	relayed  int                  // relayed files that wait for the writer
-	broken   error                // why the process must end
+	mu      sync.Mutex
+	target  string            // appliance_target_digest as last read
+	names   map[string]string // request id to the interface representation of its preview
+	polled  map[string]polled // request id to the last look at a verified change
+	asked   []time.Time       // key challenges answered within the last minute
+	relayed int               // relayed files that wait for the writer
+	broken  error             // why the process must end
 }
 
 // stepTime bounds a writer's step: the exchange, both reads, the looks before it and

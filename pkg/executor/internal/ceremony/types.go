@@ -35,8 +35,8 @@ type Config struct {
 	Exchanger   *exchange.Exchanger
 	Challenge   func(challenge [32]byte) [32]byte // HMAC-SHA256 under the write API key
 
-	Enabled          bool // write.enabled: the one policy tuple is in force
-	Relaying         bool // write.relay
+	Enabled          bool          // write.enabled: the one policy tuple is in force
+	Relaying         bool          // write.relay
 	AuthorizationMax time.Duration // the longest life of an authorization, at most 30 min
 	Charset          change.Charset
 	Windows          Windows

@@ -28,8 +28,11 @@ type Clock struct {
 }
 
 // NewClock starts on the day of the golden vectors.
-func NewClock() *Clock {
-	return &Clock{wall: artifacttest.At("09:00:00"), boot: canon.Hash([]byte("boot"))[:32], ms: 3_600_000}
+func NewClock() *Clock { return ClockAt(artifacttest.At("09:00:00")) }
+
+// ClockAt starts at a time.
+func ClockAt(t time.Time) *Clock {
+	return &Clock{wall: t.UTC().Truncate(time.Second), boot: canon.Hash([]byte("boot"))[:32], ms: 3_600_000}
 }
 
 // Read returns both clocks.
