@@ -50,7 +50,8 @@ var levels = map[string]int{
 	"pkg/executor/internal/posture":         35, "pkg/executor/internal/gate": 36,
 	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/ceremony": 37,
 	"pkg/executor/internal/show": 38, // what operators see
-	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40, "pkg/install": 40,
+	"pkg/install/doctor/internal/finding": 36, "pkg/install/doctor/internal/host": 37, "pkg/install/doctor": 38, "pkg/install": 39,
+	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
