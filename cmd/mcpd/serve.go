@@ -131,6 +131,9 @@ func (s *server) build(p *daemon.Process) (daemon.Running, error) {
 	if err != nil {
 		return daemon.Running{}, err
 	}
+	if s.settings.OperatorsMayUseMCP {
+		p.Node.SetNotices("operators_may_use_mcp is on: a model acts with an account that may approve")
+	}
 	offered, err := catalog.Select(s.settings.Profile, s.settings.allow, s.settings.Toolsets)
 	if err != nil {
 		return daemon.Running{}, err
