@@ -32,6 +32,7 @@ import (
 // Alias is an alias of the pretend appliance, with the description Old.
 const (
 	Alias = "Print_Servers"
+	Other = "Shop_Ports"
 	Old   = "Label and office printers"
 	By    = record.Actor("operator:0")
 	UID   = 1001
@@ -167,7 +168,13 @@ func (h *House) Contract(id string) (k *record.Contract, res *record.Result) {
 // Ask asks as an MCP client does and returns the newest request.
 func (h *House) Ask(text string) (state, request string) {
 	h.T.Helper()
-	state = h.Y.Ask(h.T.Context(), UID, Alias, text)
+	return h.AskFor(Alias, text)
+}
+
+// AskFor asks for another alias.
+func (h *House) AskFor(alias, text string) (state, request string) {
+	h.T.Helper()
+	state = h.Y.Ask(h.T.Context(), UID, alias, text)
 	h.View(func(v *store.View) error {
 		all, err := v.Requests(store.RequestFilter{})
 		if err == nil && len(all) > 0 {
