@@ -49,13 +49,15 @@ var levels = map[string]int{
 	"pkg/executor/internal/alias/aliastest": 35, // for tests
 	"pkg/executor/internal/posture":         35, "pkg/executor/internal/gate": 36,
 	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/ceremony": 37,
-	"pkg/executor/internal/show": 38, // what operators see
+	"pkg/executor/internal/show": 38, "pkg/executor/internal/doctor": 38, // what operators see
+	"pkg/executor/internal/watch": 39, "pkg/executor/internal/serve": 39,
 	"pkg/install/doctor/internal/finding": 36, "pkg/install/doctor/internal/host": 37, "pkg/install/doctor": 38, "pkg/install": 39,
-	"pkg/mcpserver":              40, "pkg/shim": 40, "pkg/executor": 40,
+	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 40,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
-	"pkg/opctl/internal/carry": 36, "pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
+	"pkg/opctl/internal/carry": 36, "pkg/opctl/internal/reason": 36, "pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
+	"pkg/opctl/internal/write": 38, "pkg/opctl/internal/custody": 38, "pkg/opctl/internal/posture": 38,
 	"pkg/opctl": 41, // the operator's face of supervise and install
 }
 
