@@ -5,7 +5,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/executor/internal/posture"
+	"pfsensemcp/pkg/executor/internal/show"
 	executorpb "pfsensemcp/proto/executor/v1"
 )
 
@@ -55,8 +58,8 @@ type offAdmin struct {
 // program's own.
 func (a offAdmin) Discover(context.Context, *executorpb.DiscoverRequest) (*executorpb.DiscoverResponse, error) {
 	return &executorpb.DiscoverResponse{
-		Posture:  &executorpb.Posture{CapabilityPosture: readOnly, WriteCapabilitiesTotal: 1},
-		Anchor:   &executorpb.Anchor{Backend: "none", Assurance: assuranceNone, Evidence: "unconfigured"},
+		Posture:  &executorpb.Posture{CapabilityPosture: change.PostureReadOnly, WriteCapabilitiesTotal: 1, Why: "write_off"},
+		Anchor:   &executorpb.Anchor{Backend: "none", Assurance: change.AssuranceNone, Evidence: change.EvidenceUnconfigured},
 		Identity: &executorpb.Identity{ExecutorBuildId: a.off.BuildID},
 		Lab:      a.off.Lab, TestBuild: a.off.TestBuild,
 	}, nil
@@ -64,7 +67,12 @@ func (a offAdmin) Discover(context.Context, *executorpb.DiscoverRequest) (*execu
 
 // Plan analyses the way from here to a posture.
 func (offAdmin) Plan(_ context.Context, r *executorpb.PlanRequest) (*executorpb.PlanResponse, error) {
-	return planFromOff(r.GetCapabilityPosture(), r.GetAnchorAssurance())
+	// There is no store, policy or authority that a digest could bind.
+	p, steps, way, err := posture.Analyse(posture.Observe(posture.Facts{}), r.GetCapabilityPosture(), r.GetAnchorAssurance(), change.Executor{})
+	if err != nil {
+		return nil, err
+	}
+	return show.Plan(p, steps, way), nil
 }
 
 // Doctor is one line while write is off.

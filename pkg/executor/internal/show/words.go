@@ -1,6 +1,8 @@
 package show
 
 import (
+	"strings"
+
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/store/record"
 	"pfsensemcp/proto/executor/v1"
@@ -87,4 +89,11 @@ func Page[T any](all []T, limit, offset uint32) ([]T, error) {
 	}
 	from := min(int(offset), len(all))
 	return all[from:min(from+int(limit), len(all))], nil
+}
+
+// ID says whether s has the form of an id with this prefix. What has another form is
+// nobody's, and reaches neither a key of the store nor a line of the log.
+func ID(s, prefix string) bool {
+	hex, ok := strings.CutPrefix(s, prefix)
+	return ok && len(hex) == 32 && strings.Trim(hex, "0123456789abcdef") == ""
 }
