@@ -17,6 +17,9 @@ import (
 	"strings"
 
 	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/custody"
+	"pfsensemcp/pkg/opctl/internal/posture"
+	"pfsensemcp/pkg/opctl/internal/write"
 )
 
 // Exit codes of mcpctl.
@@ -42,6 +45,7 @@ func commands() []cli.Command {
 		row("schema-diff", "[--a S] [--b S] [--json]", "compare two API documents: upstream, appliance, file:PATH", "mcpctl schema-diff --a upstream --b file:saved.json --dump a upstream.json", schemaDiff),
 		row("client-config", "CLIENT [--ssh HOST]", "print an MCP client's settings", "mcpctl client-config cursor --ssh fw-host", clientConfig),
 		row("reset", "[--dir DIR]", "close the breakers after the cause is mended", "mcpctl reset", reset),
+		write.Command(), custody.Audit(), posture.Anchor(), posture.Discover(), posture.Plan(), custody.Keys(), custody.Store(),
 		row("version", "", "print the version", "mcpctl version", version),
 	}
 }
@@ -61,11 +65,18 @@ func Run(ctx context.Context, e Env, args []string) int {
 	return cli.Run(ctx, e, "mcpctl", commands(), args)
 }
 
+// column is the width of the first column.
+const column = 40
+
 // usage prints the commands; it fits a screen.
 func usage(w io.Writer) {
 	fmt.Fprintln(w, "usage: mcpctl COMMAND [flags]; mcpctl COMMAND --help shows flags and an example")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-40s %s\n", strings.TrimSpace(c.Name+" "+c.Args), c.Help)
+		left := strings.TrimSpace(c.Name + " " + c.Args)
+		if len(left) > column {
+			left = c.Name + " [flags]"
+		}
+		fmt.Fprintf(w, "  %-*s %s\n", column, left, c.Help)
 	}
 	fmt.Fprintln(w, "exit: 0 done, 1 failed or denied, 2 wrong command line, or things differ that must agree")
 }

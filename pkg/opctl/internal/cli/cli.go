@@ -127,8 +127,8 @@ func (c *Command) run(ctx context.Context, e Env, name string, args []string) in
 		return int(code)
 	}
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp), errors.Is(err, context.Canceled):
-		return ExitOK
+	case err == nil, errors.Is(err, flag.ErrHelp), errors.Is(err, context.Canceled) && !coded(err):
+		return ExitOK // who interrupts a command that has no more to say knows it
 	case errors.Is(err, ErrUsage):
 		return ExitUsage
 	}
@@ -137,6 +137,12 @@ func (c *Command) run(ctx context.Context, e Env, name string, args []string) in
 		return c.Code(err)
 	}
 	return ExitFail
+}
+
+// coded says whether an error says something to a person.
+func coded(err error) bool {
+	_, ok := errors.AsType[*errs.Error](err)
+	return ok
 }
 
 // Render prints what failed and the next step. An error nobody coded says no more

@@ -55,7 +55,7 @@ func Rollback(c Context, b []byte) (*Job, error) {
 	nonce := change.NewID("")
 	return &Job{
 		Pin: pin, Page: page, Subject: canon.Hash(b), ID: nonce,
-		Next: "carry it to the operator, who needs both owners' files: mcpctl write rollback FILE FILE",
+		Next: "carry it to the operator, who needs both owners' files: mcpctl write rollback --confirmation FILE --authorization FILE",
 		Sign: func(now time.Time) (artifact.Signed, error) {
 			if err := fresh(r.GeneratedAt, now); err != nil {
 				return nil, err
@@ -118,7 +118,7 @@ func Rebaseline(c Context, b []byte, reason string) (*Job, error) {
 	nonce := change.NewID("")
 	return &Job{
 		Pin: pin, Page: page, Subject: canon.Hash(b), ID: nonce,
-		Next: "carry it to the operator: mcpctl write anchor rebaseline FILE",
+		Next: "carry it to the operator: mcpctl anchor rebaseline FILE",
 		Sign: func(now time.Time) (artifact.Signed, error) {
 			if err := fresh(a.GeneratedAt, now); err != nil {
 				return nil, err

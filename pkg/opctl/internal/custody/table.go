@@ -1,0 +1,43 @@
+package custody
+
+import (
+	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/suite"
+)
+
+// Audit returns the group audit.
+func Audit() cli.Command {
+	return cli.Command{
+		Name: "audit", Args: "COMMAND", Help: "show, verify and export the record of everything", Example: "mcpctl audit show 12",
+		Sub: []cli.Command{
+			suite.Row("audit", "show", "SEQ", "show one row and what its reason means", "12", "", show),
+			suite.Row("audit", "verify", "[--pinned-head HEX]", "have executord verify its store and audit", "",
+				"exit: 0 sound, 1 not reachable, 2 not sound. A head kept elsewhere shows whether rows were cut off since.\nWith executord down: executord verify", verify),
+			suite.Row("audit", "export", "[--since SEQ] -o FILE", "write rows and the attested head to a new file", "--since 1 -o audit.jsonl", "", export),
+		},
+	}
+}
+
+// Keys returns the group keys.
+func Keys() cli.Command {
+	return cli.Command{
+		Name: "keys", Args: "COMMAND", Help: "rotate the store's root key, write what signers pin", Example: "mcpctl keys pins -o pins.json",
+		Sub: []cli.Command{
+			suite.Row("keys", "rotate", "", "replace the store's root key, at a terminal", "",
+				"The new key is the credential credentials.next_root_key of executord.toml. Refused while anything executes.", rotate),
+			suite.Row("keys", "pins", "-o FILE", "write this executor's entry for the signers' pins file", "-o pins.json",
+				"Two people compare it with the host before a signer takes it: whoever holds this socket could lie.", pins),
+		},
+	}
+}
+
+// Store returns the group store.
+func Store() cli.Command {
+	return cli.Command{
+		Name: "store", Args: "COMMAND", Help: "back up the contract store", Example: "mcpctl store backup -o store.backup",
+		Sub: []cli.Command{
+			suite.Row("store", "backup", "-o FILE", "write a consistent copy of the store, at a terminal", "-o store.backup",
+				"A restored copy is refused until a signed rebaseline: it has forgotten what came after it.", backup),
+		},
+	}
+}
