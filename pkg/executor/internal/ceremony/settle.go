@@ -336,3 +336,6 @@ func (c *Ceremony) looks(ctx context.Context, s *store.Store) error {
 	}
 	return nil
 }
+
+// Tend has the writer do now what it does by itself every few seconds.
+func (c *Ceremony) Tend(ctx context.Context) error { return c.do(ctx, c.tend) }

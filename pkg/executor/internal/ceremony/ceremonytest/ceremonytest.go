@@ -365,3 +365,11 @@ func (h *House) Last() string {
 	})
 	return out
 }
+
+// Tend waits for the writer's own look at what is due.
+func (h *House) Tend() {
+	h.T.Helper()
+	if err := h.Y.Tend(h.T.Context()); err != nil {
+		h.T.Fatal(err)
+	}
+}
