@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/conf"
+	"pfsensemcp/pkg/daemon"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/rpc"
 	executorpb "pfsensemcp/proto/executor/v1"
 	"pfsensemcp/test/daemontest"
 )
@@ -89,9 +91,9 @@ func TestHalfAWriteConfigurationIsRefusedAndNamesWhatLacks(t *testing.T) {
 	}
 }
 
-func TestAWholeWriteConfigurationIsNotSilentlyIgnored(t *testing.T) {
-	err := load(t, `store_dir = "/var/lib/x"
-store_id = "lab-one"
+// whole is a write configuration of production.
+const whole = `store_dir = "/var/lib/x"
+store_id = "prod-1"
 authorities_file = "/etc/x"
 [appliance]
 base_url = "https://192.0.2.1"
@@ -101,14 +103,56 @@ account = "writer"
 enabled = true
 [anchor]
 backend = "tpm-local"
+tpm = "device:/dev/tpmrm0"
 [credentials]
 root_key = "a"
 attestation_key = "b"
 nv_auth = "c"
 api_key = "d"
-`)
-	if err == nil || !strings.Contains(err.Error(), "write.enabled") || !strings.Contains(err.Error(), "store_id") {
-		t.Errorf("got %v", err)
+`
+
+func TestAWriteConfigurationIsTakenWholeAndWithoutContradiction(t *testing.T) {
+	if testBuild {
+		t.Skip("a test build takes laboratories alone")
+	}
+	if err := load(t, whole); err != nil {
+		t.Errorf("a whole configuration: %v", err)
+	}
+	for old, change := range map[string]struct{ to, names string }{
+		`"prod-1"`:              {`"lab-1"`, "store_id"},
+		`device:/dev/tpmrm0`:    {`unix:/run/swtpm.sock`, "anchor.tpm"},
+		`tls_mode = "strict"`:   {`tls_mode = "auto"`, "appliance.ca_file"},
+		`nv_auth = "c"`:         {``, "credentials.nv_auth"},
+		`account = "writer"`:    {"account = \"writer\"\npin = \"not a pin\"", "appliance.pin"},
+		`backend = "tpm-local"`: {`backend = "tpm-remote"`, "anchor.remote.url"},
+		`api_key = "d"`:         {"api_key = \"d\"\n[limits]\nunknown = 1", "limits.unknown"},
+	} {
+		err := load(t, strings.Replace(whole, old, change.to, 1))
+		if err == nil || !strings.Contains(err.Error(), change.names) {
+			t.Errorf("%s for %s: %v", change.to, old, err)
+		}
+	}
+}
+
+func TestReview09WithoutTheWallsThereIsNoWritePath(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the owners of files are root's to set")
+	}
+	dir := t.TempDir() // below a directory that everybody may write to
+	file := filepath.Join(dir, "authorities.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := rooted(file); err == nil {
+		t.Error("a file below a directory of everybody's is taken for root's alone")
+	}
+	s := &settings{Authorities: "/etc/hostname"}
+	if err := s.apart(&daemon.Process{Callers: map[rpc.Role][]uint32{rpc.Operators: {0}, rpc.Mcpd: {977}}}); err == nil {
+		t.Error("root itself was taken for a user of executord's own")
+	}
+	s.Lab = true
+	if err := s.apart(&daemon.Process{}); err != nil {
+		t.Errorf("a laboratory has no walls: %v", err)
 	}
 }
 

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"pfsensemcp/pkg/errs"
+)
+
+// maxFile bounds the authorities file, in bytes, with room to notice a larger one.
+const maxFile = 8 << 10
+
+// read reads a small public file.
+func read(path string) ([]byte, error) { return readAll(path, maxFile) }
+
+// readAll reads a public file of at most so many bytes.
+func readAll(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() > most {
+		return nil, errs.New(errs.Invalid, "it is no regular file, or too large")
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// rooted refuses a file that anybody but root could change or replace.
+func rooted(path string) error {
+	for {
+		st, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		sys, ok := st.Sys().(*syscall.Stat_t)
+		if !ok || sys.Uid != 0 || st.Mode()&os.ModeSymlink != 0 || st.Mode().Perm()&0o022 != 0 {
+			return errs.New(errs.Invalid, "somebody else than root may write it")
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return nil
+		}
+		path = parent
+	}
+}
