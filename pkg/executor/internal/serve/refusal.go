@@ -28,12 +28,18 @@ func refusal(err error) error {
 		return denied(err, e.Msg)
 	case e.Code == errs.Internal, e.Code == errs.UnknownOutcome:
 		return err
+	case plain[e.Class] && (e.Code == errs.Conflict || e.Code == errs.Exhausted):
+		return err
 	case e.Code != errs.Unavailable && e.Code != errs.Expired: // a judgement
 	case !record.Reason(e.Class).Known() || standing[e.Class]:
 		return err
 	}
 	return denied(err, "write request denied")
 }
+
+// plain are the classes of what looks like a judgement and is none: the file was
+// accepted and its attempt has not begun, or no file of this peer is looked at.
+var plain = map[string]bool{"not_begun": true, "denials": true}
 
 // standing are the reasons of the audit that speak of executord itself, whatever the
 // file: an operator must see them.

@@ -105,6 +105,7 @@ func stray() []error {
 	return append(
 		out,
 		errs.New(errs.Expired, "a signature has expired").WithClass("b_time"),
+		errs.New(errs.Denied, "a class of another code").WithClass("not_begun"),
 		errs.New(errs.Unavailable, "the appliance could not be read").WithClass("g5b_read"),
 		errs.New(errs.Conflict, "write request denied (audit seq 7) because of the key").WithClass("write_denied"),
 		errs.New(errs.Conflict, "write request denied (audit seq 0)").WithClass("write_denied"),
@@ -171,6 +172,8 @@ func TestWhatIsNoJudgementOfTheFileStaysItself(t *testing.T) {
 		errs.New(errs.Unavailable, "the store is damaged").WithClass("store_integrity"),
 		errs.New(errs.Expired, "executord is busy").WithClass("busy"),
 		errs.New(errs.UnknownOutcome, "it may have been stored").WithClass("store_write"),
+		errs.New(errs.Conflict, "the change cannot begin now").WithClass("not_begun").WithNext("mcpctl write resume"),
+		errs.New(errs.Exhausted, "too many files were refused").WithClass("denials"),
 	} {
 		for name, submit := range b.submissions(soon(t)) {
 			b.err = e
@@ -490,6 +493,22 @@ func TestStepsOfPeopleNeedAPersonAndTheStepThatHeSaw(t *testing.T) {
 	r, err := b.Admin.AnchorProvision(ctx, &executorpb.AnchorProvisionRequest{Handle: 0x01500000, Confirm: true, Expected: executorpb.AnchorStep_ANCHOR_STEP_SECRET_SEALED})
 	if err != nil || r.GetStep() != executorpb.AnchorStep_ANCHOR_STEP_DEFINED || !strings.Contains(r.GetNext(), "mcpctl anchor provision --handle 0x01500000") || b.last() != "provision "+theOperator+" 0x01500000 S2" {
 		t.Errorf("%v, %v, %q", r, err, b.last())
+	}
+}
+
+func TestACounterThatDisagreesIsShownWithBothValues(t *testing.T) {
+	b := newBench(t)
+	forty2 := int64(42)
+	b.found.Evidence.Witness, b.found.Evidence.Anchor = &forty2, change.EvidenceMismatch
+	b.step, b.err = anchor.Nothing, anchor.Conflict(41, 42)
+	r, err := b.Admin.AnchorStatus(soon(t), &executorpb.AnchorStatusRequest{})
+	if err != nil || r.GetAnchor().GetStoreValue() != 41 || r.GetAnchor().GetWitnessValue() != 42 || r.GetStep() != executorpb.AnchorStep_ANCHOR_STEP_RECORDED || !strings.Contains(r.GetNext(), "mcpctl anchor rebaseline") {
+		t.Errorf("%v, %v", r, err)
+	}
+	// What is no disagreement of values stays an error.
+	b.found.Evidence.Anchor = change.EvidenceUnreachable
+	if _, err := b.Admin.AnchorStatus(soon(t), &executorpb.AnchorStatusRequest{}); coded(err).Class != anchor.ClassConflict {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package show
 
 import (
 	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/executor/internal/anchor"
 	"pfsensemcp/pkg/executor/internal/ceremony"
 	"pfsensemcp/pkg/executor/internal/posture"
 	"pfsensemcp/proto/executor/v1"
@@ -49,11 +50,16 @@ func Plan(p change.Plan, steps []posture.Explained, way posture.Transitions) *ex
 	return out
 }
 
-// AnchorState shows how far provisioning is and what comes next.
+// AnchorState shows how far provisioning is and what comes next. A complete one whose
+// values disagree has no further step: people find out why.
 func AnchorState(s ceremony.AnchorState) *executorpb.AnchorStatusResponse {
-	value := s.Discovery.Evidence.Witness
-	return &executorpb.AnchorStatusResponse{
-		Anchor: Anchor(s.Discovery), Step: Step(s.Step), Lockout: s.Discovery.Facts.Lockout,
-		Next: AfterStep(s.Step, s.Discovery.Facts.Index, value),
+	d := s.Discovery
+	m := &executorpb.AnchorStatusResponse{
+		Anchor: Anchor(d), Step: Step(s.Step), Lockout: d.Facts.Lockout, Next: AfterStep(s.Step, d.Facts.Index, d.Evidence.Witness),
 	}
+	if d.Evidence.Anchor == change.EvidenceMismatch {
+		m.Step = Step(anchor.Recorded)
+		m.Next = "find out whether a store was restored or somebody moved the counter; then mcpctl anchor status -o anchor.json; the reconciliation owner signs; mcpctl anchor rebaseline FILE"
+	}
+	return m
 }
