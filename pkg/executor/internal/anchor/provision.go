@@ -145,8 +145,11 @@ func (t *TPM) First(ctx context.Context, handle uint32) (int64, error) {
 		return 0, err
 	}
 	v, issued, err := t.first(ctx)
-	if err == nil || !issued || refused(err) {
+	switch {
+	case err == nil || !issued:
 		return v, err
+	case refused(err):
+		return 0, Unreachable(err, "the TPM refused the increment after it accepted the secret")
 	}
 	return t.settleFirst(context.WithoutCancel(ctx), err)
 }
@@ -166,6 +169,9 @@ func (t *TPM) first(ctx context.Context) (v int64, issued bool, err error) {
 		return 0, false, fault(err)
 	}
 	if !i.Written {
+		if err := c.Try(t.index, i); err != nil {
+			return 0, false, fault(err)
+		}
 		if late(ctx) {
 			return 0, false, Unavailable(context.DeadlineExceeded, "the time for the increment has passed")
 		}

@@ -217,6 +217,18 @@ func (c *Conn) Value(handle uint32, i *Index) (int64, error) {
 	return int64(v), nil
 }
 
+// Try uses the secret on an index that has no value yet, without changing it: a
+// read, which the TPM refuses after it has accepted the secret. A TPM that has not
+// seen such a secret since its start notes that first and answers "retry" once,
+// and an increment is not given twice.
+func (c *Conn) Try(handle uint32, i *Index) error {
+	_, err := c.Value(handle, i)
+	if is(err, tpm2.TPMRCNVUninitialized) {
+		return nil
+	}
+	return err
+}
+
 // Increment issues one increment in the session. An error proves nothing about
 // whether it happened.
 func (c *Conn) Increment(handle uint32, i *Index) error {
