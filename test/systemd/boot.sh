@@ -41,16 +41,7 @@ mkdir -p "/sys/fs/cgroup/$name" 2>/dev/null && echo $$ 2>/dev/null >"/sys/fs/cgr
 install -D -m 0755 "$bin/fakepf" "$root/usr/bin/fakepf"
 install -D -m 0755 "$probe" "$root/opt/probe"
 cp "$packages"/*.deb "$root/opt/"
-cat >"$root/opt/test-users.conf" <<'USERS'
-u test-client   - "member of the clients' group"
-m test-client   pfsense-mcp
-u test-operator - "an operator"
-m test-operator pfsense-mcp-admin
-u test-both     - "an operator with an MCP client"
-m test-both     pfsense-mcp
-m test-both     pfsense-mcp-admin
-u test-stranger - "in no group"
-USERS
+cp "$(dirname "$0")/test-users.conf" "$root/opt/test-users.conf"
 
 export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
 exec systemd-nspawn --directory="$root" --boot --register=no --keep-unit --private-network --link-journal=no \

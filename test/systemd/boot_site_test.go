@@ -34,6 +34,9 @@ func (c *container) operators() {
 	}
 }
 
+// writeCredentials are what the drop-in of a site that writes loads.
+var writeCredentials = []string{"root-key", "attestation-key", "nv-auth", "write-api-key"}
+
 // writing is the drop-in of a site that writes: its walls are wider, by just
 // what it names.
 func (c *container) writing() {
@@ -51,7 +54,7 @@ func (c *container) writing() {
 	c.run("sh", "-c", "getent group tss || groupadd --system tss")
 	c.run("sh", "-c", "rm -f /dev/tpmrm0 /dev/walls-other; mknod -m 0660 /dev/tpmrm0 c 240 1; chown root:tss /dev/tpmrm0; mknod -m 0666 /dev/walls-other c 240 2")
 	c.run("mkdir", "-p", "-m", "0700", "/etc/credstore.encrypted")
-	for _, name := range []string{"root-key", "attestation-key", "nv-auth", "write-api-key"} {
+	for _, name := range writeCredentials {
 		c.run("sh", "-c", `echo secret | systemd-creds encrypt --with-key=host --name="$1" - "/etc/credstore.encrypted/pfsense-executord.$1"`, "sh", name)
 	}
 	c.write("/etc/systemd/system/pfsense-executord.service.d/write.conf", "0644", text)

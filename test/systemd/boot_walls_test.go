@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pfsensemcp/test/fakepf"
 )
@@ -199,30 +200,7 @@ func (c *container) outerWalls() {
 // with a drop-in.
 func (c *container) inPlaceOf(daemon, dropIn string) map[string]string {
 	c.t.Helper()
-	b, err := os.ReadFile(filepath.Join(deploy, "units", "pfsense-"+daemon+".service"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	text := ""
-	for line := range strings.Lines(string(b)) {
-		key, _, _ := strings.Cut(line, "=")
-		switch key {
-		case "Type":
-			line = "Type=oneshot\n"
-		case "ExecStart":
-			line = "ExecStart=/opt/probe " + probeWord + " walls\n"
-		case "ExecPaths":
-			line = "ExecPaths=/opt/probe\n"
-		case "Requires", "After", "PartOf", "Sockets", "Restart", "WatchdogSec", "ExecReload", "NotifyAccess":
-			continue
-		}
-		text += line
-	}
-	// A name of its own, and so a journal of its own.
-	unit := fmt.Sprintf("walls-%s-%d.service", daemon, len(dropIn))
-	c.write("/run/systemd/system/"+unit, "0644", text)
-	c.write("/run/systemd/system/"+unit+".d/drop-in.conf", "0644", dropIn)
-	c.run("systemctl", "daemon-reload")
+	unit := c.standIn(daemon, dropIn, "walls")
 	if out, err := c.try(cmdWait, "systemctl", "start", unit); err != nil {
 		log, _ := c.try(cmdWait, "journalctl", "-u", unit, "-o", "cat", "--no-pager")
 		c.t.Fatalf("the probe in place of %s: %v\n%s%s", daemon, err, out, log)
@@ -237,4 +215,35 @@ func (c *container) inPlaceOf(daemon, dropIn string) map[string]string {
 		return false
 	})
 	return got
+}
+
+// standIn makes a unit that does something of the probe's behind every wall of a
+// daemon's, and returns its name.
+func (c *container) standIn(daemon, dropIn, what string) string {
+	c.t.Helper()
+	b, err := os.ReadFile(filepath.Join(deploy, "units", "pfsense-"+daemon+".service"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	text := ""
+	for line := range strings.Lines(string(b)) {
+		key, _, _ := strings.Cut(line, "=")
+		switch key {
+		case "Type":
+			line = "Type=oneshot\n"
+		case "ExecStart":
+			line = "ExecStart=/opt/probe " + probeWord + " " + what + "\n"
+		case "ExecPaths":
+			line = "ExecPaths=/opt/probe\n"
+		case "Requires", "After", "PartOf", "Sockets", "Restart", "WatchdogSec", "ExecReload", "NotifyAccess":
+			continue
+		}
+		text += line
+	}
+	// A name of its own, and so a journal of its own.
+	unit := fmt.Sprintf("%s-%s-%d.service", what, daemon, time.Now().UnixNano())
+	c.write("/run/systemd/system/"+unit, "0644", text)
+	c.write("/run/systemd/system/"+unit+".d/drop-in.conf", "0644", dropIn)
+	c.run("systemctl", "daemon-reload")
+	return unit
 }

@@ -26,7 +26,9 @@ const (
 // container is a booted system.
 type container struct {
 	t      *testing.T
-	leader int // its PID 1, as this machine numbers it
+	leader int                                                                     // its PID 1, as this machine numbers it
+	remote func(stdin string, within time.Duration, args []string) (string, error) // of a virtual machine: runs a command in it
+	slow   time.Duration                                                           // how much longer everything may take
 }
 
 // lines collects what the boot says.
@@ -191,18 +193,25 @@ func group(user string) string {
 	return user
 }
 
+// clean is the environment of commands in the system.
+var clean = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"}
+
 // try runs a command in the container and returns both streams.
 func (c *container) try(within time.Duration, args ...string) (string, error) {
 	return c.feed("", within, args...)
 }
 
 func (c *container) feed(stdin string, within time.Duration, args ...string) (string, error) {
+	within *= max(1, c.slow)
+	if c.remote != nil {
+		return c.remote(stdin, within, args)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	line := c.enter(args...)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Stdin = strings.NewReader(stdin)
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"}
+	cmd.Env = clean
 	cmd.WaitDelay = time.Second
 	b, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
@@ -238,6 +247,7 @@ func (c *container) show(unit, property string) string {
 // until waits for a condition.
 func (c *container) until(what string, within time.Duration, ok func() bool) {
 	c.t.Helper()
+	within *= max(1, c.slow)
 	for deadline := time.Now().Add(within); !ok(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("not within %v: %s", within, what)
@@ -246,4 +256,8 @@ func (c *container) until(what string, within time.Duration, ok func() bool) {
 }
 
 // in is the container for a subtest.
-func (c *container) in(t *testing.T) *container { return &container{t: t, leader: c.leader} }
+func (c *container) in(t *testing.T) *container {
+	sub := *c
+	sub.t = t
+	return &sub
+}

@@ -1,6 +1,8 @@
 package systemd
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +33,67 @@ func probe(args []string) {
 		}
 	case "walls":
 		walls()
+	case "eat": // more memory than any unit allows
+		hog := make([][]byte, 0, 512)
+		for range cap(hog) {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			hog = append(hog, b)
+		}
+		fmt.Println("ATE", len(hog))
+	case "agent":
+		agent(args[1])
+	}
+}
+
+// order is a command for the agent, and answer what became of it.
+type (
+	order struct {
+		Args   []string
+		Stdin  []byte
+		Within time.Duration
+	}
+	answer struct {
+		Out    []byte
+		Failed string // "" for exit 0
+	}
+)
+
+// agent runs the commands that come over a serial line, one after the other, a
+// line of JSON each way.
+func agent(path string) {
+	line, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, out := json.NewDecoder(line), json.NewEncoder(line)
+	if err := out.Encode(answer{}); err != nil { // it listens
+		fmt.Println(err)
+		return
+	}
+	for {
+		var o order
+		if err := in.Decode(&o); err != nil {
+			fmt.Println(err)
+			return
+		}
+		var a answer
+		ctx, cancel := context.WithTimeout(context.Background(), o.Within)
+		cmd := exec.CommandContext(ctx, o.Args[0], o.Args[1:]...)
+		cmd.Stdin = bytes.NewReader(o.Stdin)
+		cmd.Env = clean
+		cmd.WaitDelay = time.Second
+		if a.Out, err = cmd.CombinedOutput(); err != nil {
+			a.Failed = err.Error()
+		}
+		cancel()
+		if err := out.Encode(a); err != nil {
+			fmt.Println(err)
+			return
+		}
 	}
 }
 
