@@ -57,7 +57,8 @@ var levels = map[string]int{
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
 	"pkg/opctl/internal/carry": 36, "pkg/opctl/internal/reason": 36, "pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
-	"pkg/opctl/internal/write": 38, "pkg/opctl/internal/custody": 38, "pkg/opctl/internal/posture": 38,
+	"pkg/opctl/internal/admintest": 37, // for tests
+	"pkg/opctl/internal/write":     38, "pkg/opctl/internal/custody": 38, "pkg/opctl/internal/posture": 38,
 	"pkg/opctl": 41, // the operator's face of supervise and install
 }
 

@@ -25,7 +25,7 @@ const (
 // step of an error, in bytes.
 const (
 	MaxText  = 200
-	MaxError = 400
+	MaxError = 800
 )
 
 // Env is what a command may use of the process.

@@ -42,9 +42,10 @@ func Word(name, prefix string) string {
 	return strings.ToLower(w)
 }
 
-// Next prints what to do next; nothing for "".
-func Next(w io.Writer, step string) {
-	if step != "" {
-		fmt.Fprintln(w, "next: "+step)
+// Next prints what to do next, a text of ours in which "; " stands between steps;
+// nothing for "".
+func Next(w io.Writer, steps string) {
+	if steps != "" {
+		fmt.Fprintln(w, "next: "+strings.ReplaceAll(steps, "; ", "\n      "))
 	}
 }

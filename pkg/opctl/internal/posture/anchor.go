@@ -3,6 +3,7 @@ package posture
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -244,7 +245,7 @@ func attested(ctx context.Context, c *suite.Call, path string) error {
 	k := attestedFile{
 		File: path, SHA256: canon.Hash(r.GetArtifact()), Store: a.StoreID, StoreValue: a.StoreValue, WitnessValue: a.WitnessValue,
 		AuditHead: a.AuditHead, Quarantine: a.Quarantine, MadeAt: a.GeneratedAt.Unix(),
-		Next: "carry " + cli.Clean(path) + " to the reconciliation owner; there: mcpsign sign-rebaseline -i anchor.json -reason REASON -o rebaseline.json; back here: mcpctl anchor rebaseline rebaseline.json",
+		Next: "carry " + cli.Clean(path) + " to the reconciliation owner; there: mcpsign sign-rebaseline -i " + filepath.Base(cli.Clean(path)) + " -reason REASON -o rebaseline.json; back here: mcpctl anchor rebaseline rebaseline.json",
 	}
 	if *c.JSON {
 		return cli.WriteJSON(c.Out, k)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"pfsensemcp/pkg/artifact"
@@ -66,7 +67,7 @@ func preview(ctx context.Context, c *call, args []string) error {
 			return f, p.RequestID, nil
 		},
 		next: func(file string) string {
-			return "carry " + file + " to the authorization owner; there: mcpsign sign-authorization -i preview.json -o authorization.json; back here: mcpctl write authorize authorization.json"
+			return "carry " + file + " to the authorization owner; there: mcpsign sign-authorization -i " + base(file) + " -o authorization.json; back here: mcpctl write authorize authorization.json"
 		},
 	})
 }
@@ -88,7 +89,7 @@ func pending(ctx context.Context, c *call, args []string) error {
 			return f, p.ContractID, nil
 		},
 		next: func(file string) string {
-			return "carry " + file + " to the confirmation owner, another person; there: mcpsign sign-confirmation -i pending.json -o confirmation.json; back here: mcpctl write confirm confirmation.json"
+			return "carry " + file + " to the confirmation owner, another person; there: mcpsign sign-confirmation -i " + base(file) + " -o confirmation.json; back here: mcpctl write confirm confirmation.json"
 		},
 	})
 }
@@ -115,10 +116,13 @@ func observe(ctx context.Context, c *call, args []string) error {
 			return f, o.ContractID, nil
 		},
 		next: func(file string) string {
-			return "establish what happened on the appliance, then carry " + file + " to the reconciliation owner; there: mcpsign sign-reconciliation -i observation.json -outcome OUTCOME -o evidence.json; back here: mcpctl write reconcile evidence.json (after a failed rollback: mcpctl write release evidence.json)"
+			return "establish on the appliance itself what happened; carry " + file + " to the reconciliation owner; there: mcpsign sign-reconciliation -i " + base(file) + " -outcome OUTCOME -o evidence.json; back here: mcpctl write reconcile evidence.json (after a failed rollback: mcpctl write release evidence.json)"
 		},
 	})
 }
+
+// base is the name of a file where it was carried to.
+func base(file string) string { return filepath.Base(file) }
 
 // matchText says what an observation saw, from the attempt's point of view.
 func matchText(m string) string {
@@ -149,7 +153,7 @@ func rollbackRequest(ctx context.Context, c *call, args []string) error {
 			return f, r.ContractID, nil
 		},
 		next: func(file string) string {
-			return "carry " + file + " to the confirmation owner and to the authorization owner; at each: mcpsign sign-rollback -i rollback.json -o HALF.json; back here: mcpctl write rollback --confirmation HALF1.json --authorization HALF2.json"
+			return "carry " + file + " to the confirmation owner and to the authorization owner; at each: mcpsign sign-rollback -i " + base(file) + " -o HALF.json; back here: mcpctl write rollback --confirmation HALF1.json --authorization HALF2.json"
 		},
 	})
 }
