@@ -36,13 +36,18 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if method == session.PlainCall {
 			return s.plainCall(ctx, req)
 		}
+		if s.write != nil {
+			if res, err, done := s.writeMethod(ctx, method, req, next); done {
+				return res, err
+			}
+		}
 		switch r := req.(type) {
 		case *mcp.ListToolsRequest:
 			if call := session.CallOf(r.Extra); call != nil {
 				if r.Params != nil && r.Params.Cursor != "" {
 					return nil, &session.Error{Code: jsonline.CodeInvalidParams, Text: "there is one page of tools: ask without a cursor"}
 				}
-				call.Reply(s.list)
+				call.Reply(s.served(ctx))
 				return &mcp.ListToolsResult{Tools: []*mcp.Tool{}, Cacheable: mcp.Cacheable{CacheScope: cachePrivate}}, nil
 			}
 		case *mcp.CallToolRequest:
@@ -56,7 +61,8 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 
 func (s *Server) has(name string) bool { return s.tool(name) != nil }
 
-// tool returns a registered tool; nil when there is none of the name.
+// tool returns a registered READ or guidance tool; nil when there is none of the
+// name.
 func (s *Server) tool(name string) *entry {
 	for i := range s.tools { // at most some 120
 		if s.tools[i].name == name {
@@ -69,7 +75,7 @@ func (s *Server) tool(name string) *entry {
 // plain says whether calls of a tool need nothing of the SDK's reading of them.
 func (s *Server) plain(name string) bool {
 	t := s.tool(name)
-	return t != nil && t.answer != nil
+	return t != nil && t.answer != nil || s.isWrite(name)
 }
 
 // noParams are the params of session.PlainCall.
@@ -90,6 +96,9 @@ func (s *Server) plainCall(ctx context.Context, req mcp.Request) (mcp.Result, er
 	if call == nil {
 		return nil, errs.New(errs.Internal, "the call came by no session")
 	}
+	if s.isWrite(call.Tool) {
+		return s.runWrite(ctx, call, call.Args)
+	}
 	t := s.tool(call.Tool)
 	if t == nil {
 		return nil, s.unknownTool(call.Tool)
@@ -101,8 +110,10 @@ func (s *Server) plainCall(ctx context.Context, req mcp.Request) (mcp.Result, er
 // server's settings left out from one that nobody has.
 func (s *Server) unknownTool(name string) error {
 	text := "there is no tool of this name"
-	if _, ok := catalog.Lookup(name); ok {
+	if _, ok := catalog.Lookup(name); ok || name == catalog.WriteTool && s.write == nil {
 		text = "this server's profile, allow-list or toolsets leave this tool out"
+	} else if name == catalog.WriteTool {
+		text = "this tool is not offered now; tools/list says what is"
 	} else if near := s.nearest(name); related(name, near) {
 		text += "; the nearest is " + near
 	}
@@ -140,7 +151,6 @@ func (s *Server) handler(t entry) mcp.ToolHandler {
 // run carries one call from its first audit line to its last.
 func (s *Server) run(ctx context.Context, t entry, call *session.Call, args []byte) *mcp.CallToolResult {
 	peer, _ := rpc.PeerFrom(ctx)
-	number, _ := ctx.Value(sessionKey{}).(uint64)
 	ctx = rpc.WithRequestID(ctx, call.RequestID)
 	began := time.Now()
 	record := logging.Record{
@@ -150,7 +160,7 @@ func (s *Server) run(ctx context.Context, t entry, call *session.Call, args []by
 	logging.Audit(ctx, s.cfg.Log, record)
 
 	ctx, cancel := context.WithTimeoutCause(ctx, callDeadline, errDeadline)
-	answer, err := s.guard(ctx, t, pfrest.Caller{UID: peer.UID, Session: number}, args, progress(call))
+	answer, err := s.guard(ctx, t, pfrest.Caller{UID: peer.UID, Session: stateOf(ctx).number}, args, progress(call))
 	cause := context.Cause(ctx)
 	cancel()
 	if err != nil {

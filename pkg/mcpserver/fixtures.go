@@ -5,11 +5,9 @@ package mcpserver
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pfsensemcp/pkg/errs"
@@ -103,21 +101,11 @@ func (s *Server) fixture(t entry, answer []mcp.Content) {
 	if t.input == nil {
 		t.input = []byte(noArgs)
 	}
-	t.hints = hints(Guidance, false)
+	t.hints = hints(false)
 	s.tools = append(s.tools, t)
-	hints, err := json.Marshal(t.hints)
-	if err != nil {
+	if err := s.enlist(&s.list, t.name, t.desc, t.input, nil, t.hints); err != nil {
 		panic(err)
 	}
-	list := append(s.list[:len(s.list)-1], `,{"name":`...)
-	list = jsonline.AppendText(list, t.name)
-	list = append(list, `,"description":`...)
-	list = jsonline.AppendText(list, t.desc)
-	list = append(list, `,"inputSchema":`...)
-	list = append(list, t.input...)
-	list = append(list, `,"annotations":`...)
-	list = append(list, hints...)
-	s.list = append(list, `}]`...)
 
 	handler := s.handler(t)
 	if answer != nil {
@@ -125,7 +113,7 @@ func (s *Server) fixture(t entry, answer []mcp.Content) {
 			return &mcp.CallToolResult{Content: answer}, nil
 		}
 	}
-	s.mcp.AddTool(&mcp.Tool{Name: t.name, InputSchema: &jsonschema.Schema{Type: "object"}}, handler)
+	s.mcp.AddTool(plainTool(t.name), handler)
 }
 
 func fixtureBytes(s string) []byte {

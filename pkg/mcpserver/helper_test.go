@@ -90,9 +90,27 @@ func (b *buffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.b.
 // runs.
 func config(t *testing.T, a *appliance) (Config, *buffer) {
 	t.Helper()
+	return configAt(t, a, shortDir(t))
+}
+
+// shortDir is a directory that leaves room for a socket's path; t.TempDir can be
+// too long.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// configAt is config beside the daemons whose sockets are below dir.
+func configAt(t *testing.T, a *appliance, dir string) (Config, *buffer) {
+	t.Helper()
 	log := &buffer{}
 	logger := newLogger(log)
-	suite, err := NewSuite(t.TempDir(), rpc.NewNode(rpc.NodeConfig{Name: "mcpd", Version: "v9", BuildID: "sha256:00", StartedAt: time.Unix(1, 0)}))
+	suite, err := NewSuite(dir, rpc.NewNode(rpc.NodeConfig{Name: "mcpd", Version: "v9", BuildID: "sha256:00", StartedAt: time.Unix(1, 0)}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,19 +58,20 @@ func (s *Server) info(ctx context.Context, _ pfrest.Caller, args []byte, _ func(
 	asked.Go(func() { constructible, known = s.cfg.Suite.WriteState(ctx) })
 	asked.Wait()
 
-	write, extended := s.count(Write), s.extended()
+	extended := s.extended()
 	out := serverInfo{
 		ServerVersion: s.cfg.Version, Transport: "stdio", Profile: s.cfg.Profile,
 		Toolsets: s.cfg.Toolsets,
 		Tools:    len(s.tools), ReadTools: s.count(Read) - extended, ExtendedTools: extended,
-		WriteTools: write, GuidanceTools: s.count(Guidance),
-		Capabilities: s.capabilities(), WriteEndpoints: write,
+		GuidanceTools: s.count(Guidance), Capabilities: s.capabilities(),
 	}
 	if len(out.Toolsets) == 0 {
 		out.Toolsets = []string{catalog.SetAll}
 	}
-	if write > 0 {
-		out.WriteCapabilities = []string{catalog.AliasWrite}
+	if s.offered() { // as it is listed; executord's sealed is as it says now
+		out.Tools++
+		out.WriteTools, out.WriteEndpoints = 1, 1
+		out.WriteCapabilities = []string{s.write.tool.Capability()}
 	}
 	for _, m := range members {
 		d := daemonInfo{Name: m.GetName(), Reachable: m.GetReachable()}

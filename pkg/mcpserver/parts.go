@@ -42,7 +42,6 @@ type (
 const (
 	Read     = tool.Read
 	Guidance = tool.Guidance
-	Write    = tool.Write
 )
 
 // NewSuite returns the suite whose sockets are below dir; self is mcpd's own

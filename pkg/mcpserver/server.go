@@ -71,8 +71,9 @@ type Config struct {
 type Server struct {
 	cfg   Config
 	mcp   *mcp.Server
-	tools []entry // as registered, sorted by name
+	tools []entry // READ and guidance, as registered, sorted by name
 	list  []byte  // the member "tools" of tools/list
+	write *write  // nil: profile, allow-list or toolsets leave no write tool
 	pool  *session.Pool
 
 	sessionSeq atomic.Uint64
@@ -92,18 +93,20 @@ func New(cfg Config) (*Server, error) {
 	if err := s.choose(); err != nil {
 		return nil, err
 	}
-	more := s.extras()
+	s.chooseWrite()
+	more, moreNow := s.sets()
 	opts := &mcp.ServerOptions{
 		Instructions: s.instructions(),
-		// No listChanged: the set is fixed by configuration, and hosts read it
-		// once. No logging: newer protocols have dropped it.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		// No listChanged unless there can be a write tool: the READ tools are fixed by
+		// configuration, and hosts read them once. No logging: newer protocols have
+		// dropped it.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: s.write != nil}},
 		Logger:       slog.New(&sdkLog{log: cfg.Log}),
-		PageSize:     max(len(s.tools), onePage),
+		PageSize:     max(len(s.tools)+1, onePage),
 		// What one account may see is nothing that anybody between may keep.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = cachePrivate },
 	}
-	more.Options(opts)
+	more.Options(opts, moreNow)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "pfsense-mcp", Version: cfg.Version}, opts)
 	if err := s.register(); err != nil {
 		return nil, err
@@ -111,8 +114,11 @@ func New(cfg Config) (*Server, error) {
 	if err := s.registerPlain(); err != nil {
 		return nil, errs.Wrap(err, errs.Internal, "the MCP library refuses a method of ours")
 	}
-	more.Register(s.mcp)
+	more.Register(s.mcp, moreNow)
 	s.fixtures()
+	if err := s.enlistWrite(); err != nil {
+		return nil, err
+	}
 	s.mcp.AddReceivingMiddleware(s.middleware, more.Middleware)
 	s.counts = newCounters(cfg.Metrics, s.pool)
 	return s, nil
@@ -121,6 +127,9 @@ func New(cfg Config) (*Server, error) {
 // Serve takes sessions on l, a Unix listener, until ctx ends; then calls that
 // run are given drainFor to end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if s.write != nil {
+		s.look(ctx) // so that the first session is not told of a change that was none
+	}
 	var sessions sync.WaitGroup
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
@@ -224,7 +233,7 @@ func (s *Server) carry(ctx context.Context, nc net.Conn, seat *session.Seat, pee
 	// lets them finish.
 	sctx := context.WithoutCancel(ctx)
 	sctx = rpc.WithPeer(sctx, peer)
-	sctx = context.WithValue(sctx, sessionKey{}, s.sessionSeq.Add(1))
+	sctx = context.WithValue(sctx, sessionKey{}, &sessionState{number: s.sessionSeq.Add(1)})
 	ss, err := s.mcp.Connect(sctx, conn, nil)
 	if err != nil {
 		s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a session could not begin", logging.Err(err))
@@ -236,8 +245,22 @@ func (s *Server) carry(ctx context.Context, nc net.Conn, seat *session.Seat, pee
 	_ = ss.Wait() // how the peer left is nobody's concern
 }
 
-// sessionKey is the key of the session's number in its context.
+// sessionKey is the key of the session's *sessionState in its context.
 type sessionKey struct{}
+
+// sessionState is what this package knows of a session.
+type sessionState struct {
+	number   uint64
+	sawWrite atomic.Bool // the write tool was offered to it
+}
+
+// stateOf returns the state of the session that ctx belongs to.
+func stateOf(ctx context.Context) *sessionState {
+	if st, ok := ctx.Value(sessionKey{}).(*sessionState); ok {
+		return st
+	}
+	return &sessionState{}
+}
 
 // sdkLog lets through what concerns us of the SDK's log: its own internal
 // errors, without their text. The rest tells of clients that break the
@@ -257,9 +280,12 @@ func (h *sdkLog) Handle(ctx context.Context, r slog.Record) error {
 
 // known returns the names of the registered tools.
 func (s *Server) known() []string {
-	names := make([]string, len(s.tools))
-	for i, t := range s.tools {
-		names[i] = t.name
+	names := make([]string, 0, len(s.tools)+1)
+	for _, t := range s.tools {
+		names = append(names, t.name)
+	}
+	if s.offered() {
+		names = append(names, s.write.tool.Name())
 	}
 	return names
 }

@@ -220,13 +220,9 @@ func TestAllFourHintsFollowFromTheRow(t *testing.T) {
 			t.Errorf("%s: %+v", e.name, h)
 		}
 	}
-	if h := hints(Write, true); h.ReadOnlyHint {
-		t.Error("a write tool says it only reads")
-	}
 }
 
 func TestInstructionsSayTheModeFirstAndNameOnlyWhatIsThere(t *testing.T) {
-	write := Extra{Name: "w", Desc: "d", Class: Write, Input: []byte(`{"type":"object"}`)}
 	for _, tt := range []struct {
 		name   string
 		set    func(*Config)
@@ -234,7 +230,7 @@ func TestInstructionsSayTheModeFirstAndNameOnlyWhatIsThere(t *testing.T) {
 		tools  int // that are named
 	}{
 		{"all", func(*Config) {}, "READ only", 3},
-		{"with the write tool", func(c *Config) { c.Extras = append(c.Extras, write) }, "READ, and one tool that asks", 3},
+		{"a write tool that is not offered", func(c *Config) { c.Profile = catalog.ProfileWriteProtected }, "READ only", 3},
 		{"one area", func(c *Config) { c.Toolsets = []string{"dns"} }, "READ only", 1},
 		{"one tool", func(c *Config) { c.Allow = []string{"pfsense_get_gateways"} }, "READ only", 0},
 		{"none", func(c *Config) { c.Profile = "engineer" }, "This server offers no tool", 0},

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -60,7 +61,7 @@ func (s *Server) choose() error {
 			}
 			s.tools = append(s.tools, entry{
 				name: x.Name, desc: x.Desc, class: x.Class, input: x.Input, output: x.Output,
-				hints: hints(x.Class, x.OpenWorld), answer: x.Answer,
+				hints: hints(x.OpenWorld), answer: x.Answer,
 			})
 		}
 	}
@@ -70,15 +71,13 @@ func (s *Server) choose() error {
 
 // rowHints derives the hints from a row: a row is one GET, so it changes
 // nothing and can be repeated, and it asks the appliance unless it has no path.
-func rowHints(t *catalog.Tool) mcp.ToolAnnotations { return hints(Read, t.Path != "") }
+func rowHints(t *catalog.Tool) mcp.ToolAnnotations { return hints(t.Path != "") }
 
-// hints derives the hints from what the class does. They grant nothing. A write
-// tool opens a request that people decide about: it destroys nothing, and the
-// same content asked again is the same request.
-func hints(c Class, openWorld bool) mcp.ToolAnnotations {
+// hints are those of a tool that only reads. They grant nothing.
+func hints(openWorld bool) mcp.ToolAnnotations {
 	destructive := false
 	return mcp.ToolAnnotations{
-		ReadOnlyHint: c != Write, DestructiveHint: &destructive,
+		ReadOnlyHint: true, DestructiveHint: &destructive,
 		IdempotentHint: true, OpenWorldHint: &openWorld,
 	}
 }
@@ -87,31 +86,44 @@ func hints(c Class, openWorld bool) mcp.ToolAnnotations {
 // The SDK gets name and handler and an empty schema: it would decode every
 // schema once more, and its own list is never asked for.
 func (s *Server) register() error {
-	list := []byte(`"tools":[`)
-	for i, t := range s.tools {
-		s.mcp.AddTool(&mcp.Tool{Name: t.name, InputSchema: &jsonschema.Schema{Type: "object"}}, s.handler(t))
-		hints, err := json.Marshal(t.hints)
-		if err != nil {
-			return errs.Wrap(err, errs.Internal, "the hints of "+t.name+" cannot be encoded")
+	s.list = []byte(`"tools":[]`)
+	for _, t := range s.tools {
+		s.mcp.AddTool(plainTool(t.name), s.handler(t))
+		if err := s.enlist(&s.list, t.name, t.desc, t.input, t.output, t.hints); err != nil {
+			return err
 		}
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, `{"name":`...)
-		list = jsonline.AppendText(list, t.name)
-		list = append(list, `,"description":`...)
-		list = jsonline.AppendText(list, t.desc)
-		list = append(list, `,"inputSchema":`...)
-		list = append(list, t.input...)
-		if s.cfg.OutputSchemas && len(t.output) > 0 {
-			list = append(list, `,"outputSchema":`...)
-			list = append(list, t.output...)
-		}
-		list = append(list, `,"annotations":`...)
-		list = append(list, hints...)
-		list = append(list, '}')
 	}
-	s.list = append(list, ']')
+	return nil
+}
+
+// plainTool is what the SDK is told of a tool.
+func plainTool(name string) *mcp.Tool {
+	return &mcp.Tool{Name: name, InputSchema: &jsonschema.Schema{Type: "object"}}
+}
+
+// enlist adds a tool to a rendered list.
+func (s *Server) enlist(list *[]byte, name, desc string, input, output []byte, hints mcp.ToolAnnotations) error {
+	encoded, err := json.Marshal(hints)
+	if err != nil {
+		return errs.Wrap(err, errs.Internal, "the hints of "+name+" cannot be encoded")
+	}
+	out := bytes.TrimSuffix(*list, []byte("]"))
+	if out[len(out)-1] != '[' {
+		out = append(out, ',')
+	}
+	out = append(out, `{"name":`...)
+	out = jsonline.AppendText(out, name)
+	out = append(out, `,"description":`...)
+	out = jsonline.AppendText(out, desc)
+	out = append(out, `,"inputSchema":`...)
+	out = append(out, input...)
+	if s.cfg.OutputSchemas && len(output) > 0 {
+		out = append(out, `,"outputSchema":`...)
+		out = append(out, output...)
+	}
+	out = append(out, `,"annotations":`...)
+	out = append(out, encoded...)
+	*list = append(out, "}]"...)
 	return nil
 }
 
@@ -183,10 +195,12 @@ var sentences = []struct {
 // sentence says what the server may do.
 func (s *Server) instructions() string {
 	switch {
+	case s.offered() && len(s.tools) == 0:
+		return s.say("No READ, and one tool that asks people for a change: it never changes the firewall by itself.")
+	case s.offered():
+		return s.say("READ, and one tool that asks people for a change: it never changes the firewall by itself.")
 	case len(s.tools) == 0:
 		return "This server offers no tool: its profile, allow-list or toolsets leave none. An operator can change that."
-	case s.count(Write) > 0:
-		return s.say("READ, and one tool that asks people for a change: it never changes the firewall by itself.")
 	}
 	return s.say("READ only: no tool of this server can change the firewall.")
 }

@@ -25,7 +25,6 @@ import (
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/jsonline"
 	"pfsensemcp/pkg/mcpserver/internal/session"
-	"pfsensemcp/pkg/mcpserver/internal/tool"
 	"pfsensemcp/pkg/rpc"
 	"pfsensemcp/proto/guidance/v1"
 )
@@ -37,7 +36,6 @@ const guidanceWithin = 2 * time.Second
 // Tool is a registered tool.
 type Tool struct {
 	Name, Desc string
-	Class      tool.Class
 	Row        *catalog.Tool // nil for a tool that is no row
 	Input      []byte
 }
@@ -108,13 +106,17 @@ func (s *Set) find(name string) *Tool {
 
 func (s *Set) has(name string) bool { return s.find(name) != nil }
 
-// Options adds what the set offers to what a session is promised. Nothing of it
-// changes while the server runs.
-func (s *Set) Options(o *mcp.ServerOptions) {
+// Options adds what the set offers to what a session is promised: that there are
+// resources, prompts and completions, none of which is promised to change. now
+// returns the set of the tools that are registered at the time of a request: s
+// itself, or one that lacks a tool of it which no prompt uses.
+func (s *Set) Options(o *mcp.ServerOptions, now func() *Set) {
 	if len(s.tools) == 0 {
 		return
 	}
-	o.CompletionHandler = s.complete
+	o.CompletionHandler = func(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+		return now().complete(ctx, req)
+	}
 	c := o.Capabilities
 	c.Resources = &mcp.ResourceCapabilities{}
 	c.Completions = &mcp.CompletionCapabilities{}
@@ -123,26 +125,31 @@ func (s *Set) Options(o *mcp.ServerOptions) {
 	}
 }
 
-// Register hands resources and prompts to the SDK.
-func (s *Set) Register(m *mcp.Server) {
+// Register hands resources and prompts to the SDK; now is as for Options.
+func (s *Set) Register(m *mcp.Server, now func() *Set) {
 	if len(s.tools) == 0 {
 		return
+	}
+	read := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return now().read(ctx, req)
 	}
 	m.AddResource(&mcp.Resource{
 		URI: toolsURI, Name: "tools", Title: "Tools of this server", MIMEType: markdown,
 		Description: "Reference of the registered tools: what each shows and takes. pfsense://tools/{tool} has one tool's fields.",
-	}, s.read)
+	}, read)
 	for _, t := range s.templates {
 		m.AddResourceTemplate(&mcp.ResourceTemplate{
 			URITemplate: t.uri(), Name: t.name, Title: t.title, Description: t.desc, MIMEType: markdown,
-		}, s.read)
+		}, read)
 	}
 	for _, p := range s.prompts {
 		out := &mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Desc}
 		for _, a := range p.Args {
 			out.Arguments = append(out.Arguments, &mcp.PromptArgument{Name: a.Name, Description: argDesc(a), Required: a.Required})
 		}
-		m.AddPrompt(out, s.prompt(p))
+		m.AddPrompt(out, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return now().prompt(p)(ctx, req)
+		})
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/mcpserver/internal/tool"
 	"pfsensemcp/proto/guidance/v1"
 )
 
@@ -24,7 +23,7 @@ func full(lookup Lookup) *Set {
 		tools = append(tools, Tool{Name: r.Name, Desc: r.Desc, Row: r, Input: []byte(`{"type":"object"}`)})
 	}
 	for _, name := range catalog.GuidanceTools() {
-		tools = append(tools, Tool{Name: name, Desc: "d", Class: tool.Guidance, Input: []byte(`{"type":"object"}`)})
+		tools = append(tools, Tool{Name: name, Desc: "d", Input: []byte(`{"type":"object"}`)})
 	}
 	return New(tools, lookup)
 }

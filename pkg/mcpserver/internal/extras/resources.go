@@ -10,7 +10,6 @@ import (
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/mcpserver/internal/tool"
 )
 
 const (
@@ -214,7 +213,7 @@ func (s *Set) guidance(ctx context.Context, capability string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Guidance for %s\n\nReading matter: it permits nothing and is not the state of this appliance.\n\n## Tools\n", capability)
 	for _, t := range s.tools {
-		if t.Class == tool.Read && t.Row != nil && t.Row.Capability == capability {
+		if t.Row != nil && t.Row.Capability == capability {
 			fmt.Fprintf(&b, "\n### %s\n\n%s\n", t.Name, t.Row.Interpret)
 		}
 	}

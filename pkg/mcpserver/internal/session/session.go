@@ -87,6 +87,7 @@ type Conn struct {
 	draining    bool
 	closed      bool
 	big         bool // the line being read holds a big slot
+	telling     bool // a listChanged waits for its turn to be written
 }
 
 // New returns the session of an admitted connection. Leave gives the seat back;

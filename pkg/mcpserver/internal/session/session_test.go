@@ -520,3 +520,74 @@ func (f *fixed) Write(p []byte) (int, error)      { return f.out.Write(p) }
 func (f *fixed) Close() error                     { return nil }
 func (f *fixed) SetReadDeadline(time.Time) error  { return nil }
 func (f *fixed) SetWriteDeadline(time.Time) error { return nil }
+
+func TestTheNewsOfAChangedListReachesWhoExpectsItAndWaitsForNobody(t *testing.T) {
+	const note = "notifications/tools/list_changed"
+	tell := func(c *Conn) {
+		t.Helper()
+		if err := c.Write(t.Context(), &jsonrpc.Request{Method: note, Params: json.RawMessage(`{}`)}); err != nil {
+			t.Error(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c, p := open(t, NewPool())
+		tell(c) // before the handshake ended: nobody expects it
+		synctest.Wait()
+		if len(p.lines) != 0 {
+			t.Errorf("told too early: %s", <-p.lines)
+		}
+		p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		_ = read(t, c)
+		tell(c)
+		p.want(note)
+		// Without a handshake: while a subscription is open.
+		c, p = open(t, NewPool())
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`)
+		r := read(t, c)
+		tell(c)
+		p.want(note)
+		if err := answer(t, c, r, `{}`); err != nil {
+			t.Fatal(err)
+		}
+		p.want(`"id":1`)
+		tell(c)
+		synctest.Wait()
+		if len(p.lines) != 0 {
+			t.Errorf("told after the subscription: %s", <-p.lines)
+		}
+	})
+	// No bubble: one who waits for the turn to write is not idle to it.
+	ours, theirs := net.Pipe()
+	seat, err := NewPool().Admit(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(ours, seat, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Leave()
+	go func() { _, _ = io.WriteString(theirs, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n") }()
+	_ = read(t, c)
+	began := time.Now()
+	for range 100 { // to a peer that reads nothing
+		tell(c)
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("telling took %v", d)
+	}
+	in, n := bufio.NewReader(theirs), 0
+	for {
+		_ = theirs.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		l, err := in.ReadString('\n')
+		if err != nil {
+			break
+		}
+		if n++; !strings.Contains(l, note) {
+			t.Errorf("%q", l)
+		}
+	}
+	if n < 1 || n > 2 { // one that is being written, one that waits
+		t.Errorf("%d were kept for one who does not read", n)
+	}
+}

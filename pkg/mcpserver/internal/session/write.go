@@ -46,9 +46,42 @@ func (c *Conn) Write(_ context.Context, msg jsonrpc.Message) error {
 		if m.ID.IsValid() {
 			return &Error{Code: jsonline.CodeInternal, Text: "clients are asked nothing"}
 		}
-		return c.writeLine(jsonline.AppendRequest(nil, jsonline.ID{}, m.Method, m.Params))
+		line := jsonline.AppendRequest(nil, jsonline.ID{}, m.Method, m.Params)
+		if m.Method == listChanged {
+			c.tellChange(line)
+			return nil
+		}
+		return c.writeLine(line)
 	}
 	return &Error{Code: jsonline.CodeInternal, Text: "internal error"}
+}
+
+// listChanged tells a client that tools/list would be answered otherwise now.
+const listChanged = "notifications/tools/list_changed"
+
+// tellChange sends the line of a listChanged to a peer that can expect one: it
+// has ended its handshake, or has subscribed. It does not wait: the SDK tells
+// one session after the other, and a peer that does not read must not keep the
+// news from the rest. While one is on its way a second says nothing new.
+func (c *Conn) tellChange(line []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	expects := c.initialized
+	for _, call := range c.calls {
+		expects = expects || call.Method == "subscriptions/listen"
+	}
+	if !expects || c.closed || c.telling {
+		return
+	}
+	c.telling = true
+	go func() {
+		c.wmu.Lock()
+		defer c.wmu.Unlock()
+		c.mu.Lock()
+		c.telling = false // its turn has come: a change from here on is told again
+		c.mu.Unlock()
+		_ = c.writeLocked(line) // a peer that is gone or stuck loses the session there
+	}()
 }
 
 // answer writes a response and counts its call out.

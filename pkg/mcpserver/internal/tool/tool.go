@@ -8,14 +8,15 @@ import (
 	"pfsensemcp/pkg/pfrest"
 )
 
-// Class says what kind of tool it is; tools are counted by class.
+// Class says what kind of tool it is; tools are counted by class. There is none
+// for tools that ask for a change: what runs these cannot run one (package
+// change).
 type Class uint8
 
 // The classes of tools.
 const (
 	Read Class = iota
 	Guidance
-	Write
 )
 
 // Answer is what a tool answers with.
