@@ -166,16 +166,20 @@ func shown(s string) string { return `"` + strings.ReplaceAll(Clean(s), `"`, `\"
 // arguments, and returns the arguments: at least least, at most most.
 func Parse(fs *flag.FlagSet, args []string, least, most int) ([]string, error) {
 	var rest []string
-	for {
-		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
+	for plain := false; len(args) > 0; {
+		if !plain {
+			if err := fs.Parse(args); err != nil {
+				if errors.Is(err, flag.ErrHelp) {
+					return nil, err
+				}
+				return nil, ErrUsage
 			}
-			return nil, ErrUsage
-		}
-		args = fs.Args()
-		if len(args) == 0 {
-			break
+			taken := len(args) - fs.NArg()
+			plain = taken > 0 && args[taken-1] == "--" // the rest are arguments
+			args = fs.Args()
+			if len(args) == 0 {
+				break
+			}
 		}
 		if len(rest) == most {
 			return nil, Misuse(fs, shown(args[0])+" is not an argument of this command")
