@@ -49,11 +49,14 @@ type double struct {
 
 // did notes a call.
 func (d *double) did(ctx context.Context, what string, by record.Actor, more ...string) error {
-	if ctx != nil {
-		if _, bounded := ctx.Deadline(); !bounded {
-			what += " without a deadline"
-		}
+	if _, bounded := ctx.Deadline(); !bounded {
+		what += " without a deadline"
 	}
+	return d.noted(what, by, more...)
+}
+
+// noted is did for calls without a context.
+func (d *double) noted(what string, by record.Actor, more ...string) error {
 	for _, m := range append([]string{string(by)}, more...) {
 		what += " " + m
 	}
@@ -172,7 +175,7 @@ func (d *double) AnchorFile(ctx context.Context, by record.Actor) ([]byte, error
 
 func (d *double) Pins(ctx context.Context) ([]byte, error) { return d.hand(ctx, "pins", "", "") }
 
-func (d *double) Relay(kind string, file []byte) { _ = d.did(nil, "relay", "", kind, string(file)) }
+func (d *double) Relay(kind string, file []byte) { _ = d.noted("relay", "", kind, string(file)) }
 
 func (d *double) Discover(context.Context) ceremony.Discovery { return d.found }
 
@@ -193,7 +196,7 @@ func (d *double) Verify(ctx context.Context, pinned string) (store.Report, error
 }
 
 func (d *double) Export(w io.Writer, since int64) error {
-	_ = d.did(nil, "export", "")
+	_ = d.noted("export", "")
 	if _, err := w.Write(d.exported); err != nil {
 		return errs.Wrap(err, errs.Unavailable, "the export could not be written").WithClass("export")
 	}
@@ -227,7 +230,7 @@ func (d *double) Seed(ctx context.Context, by record.Actor, value int64, handle 
 
 func (d *double) Challenge(c [32]byte) ([32]byte, error) {
 	c[0] ^= 0xff
-	return c, d.did(nil, "challenge", "")
+	return c, d.noted("challenge", "")
 }
 
 // lines keeps what is logged.

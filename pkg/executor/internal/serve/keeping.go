@@ -97,7 +97,7 @@ func (c *chunks) Write(p []byte) (int, error) {
 		c.part, p = append(c.part, p[:k]...), p[k:]
 		if len(c.part) == chunkBytes {
 			c.lost = c.to.Send(&executorpb.FileChunk{Data: c.part})
-			c.part = nil // the message keeps the bytes
+			c.part = nil // the library may look at a message after it was sent
 		}
 	}
 	return n, c.lost

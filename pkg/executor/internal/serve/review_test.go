@@ -204,13 +204,14 @@ func (b *bench) everything(t *testing.T) (listed, rest string) {
 }
 
 func TestT5NoTextOfAChangeNoAddressAndNoPathIsInAnyAnswerLineOrMetric(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		alias := "mk" + rapid.StringMatching(`[a-z]{12}`).Draw(rt, "alias")
-		text := "marker " + rapid.StringMatching(`[A-Za-z0-9 ]{12}x`).Draw(rt, "text")
+	// Few words, each through a store of its own.
+	for seed := range 12 {
+		alias := "mk" + rapid.StringMatching(`[a-z]{12}`).Example(seed)
+		text := "marker " + rapid.StringMatching(`[A-Za-z0-9 ]{12}x`).Example(seed)
 		b := newBench(t)
 		w := watch.New(b.logger, b.reg)
 		if _, err := b.Front.RequestAliasDescription(soon(t), &executorpb.RequestAliasDescriptionRequest{AliasName: alias, Description: text, CallerUid: 1001}); err != nil {
-			rt.Fatal(err)
+			t.Fatal(err)
 		}
 		for name, make := range map[string]func() error{
 			"verified": func() error { return second(b.play.Verified(alias, text)) },
@@ -221,7 +222,7 @@ func TestT5NoTextOfAChangeNoAddressAndNoPathIsInAnyAnswerLineOrMetric(t *testing
 			},
 		} {
 			if err := make(); err != nil {
-				rt.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s: %v", name, err)
 			}
 		}
 		for _, kind := range []ceremony.Kind{ceremony.KindRequested, ceremony.KindDenied, ceremony.KindSettled, ceremony.KindLooked, "new"} {
@@ -232,15 +233,15 @@ func TestT5NoTextOfAChangeNoAddressAndNoPathIsInAnyAnswerLineOrMetric(t *testing
 		b.err = errs.Wrap(cause, errs.Denied, "refused").WithClass("g2_signature")
 		listed, rest := b.everything(t)
 		if !strings.Contains(listed, alias) || strings.Contains(listed, text) {
-			rt.Errorf("the list of requests has the name alone: %s", listed)
+			t.Errorf("the list of requests has the name alone: %s", listed)
 		}
 		seen := rest + b.log.String() + b.reg.Text()
 		for _, secret := range []string{alias, text, "https://", "192.0.2.1", "/api/v2", "/var/lib", b.play.Clock.Read().BootID} {
 			if i := strings.Index(seen, secret); i >= 0 {
-				rt.Errorf("%q in %s", secret, seen[max(0, i-200):min(len(seen), i+200)])
+				t.Errorf("%q in %s", secret, seen[max(0, i-200):min(len(seen), i+200)])
 			}
 		}
-	})
+	}
 }
 
 func TestT5TheCheckForMarkersCanFail(t *testing.T) {
@@ -256,9 +257,14 @@ func TestT5TheCheckForMarkersCanFail(t *testing.T) {
 
 func TestTheGaugesFollowTheCeremony(t *testing.T) {
 	b := newBench(t)
-	b.status = ceremony.Status{Unfinished: 3, Quarantine: "clock_jump"}
+	b.status = ceremony.Status{Quarantine: "clock_jump"}
+	for _, alias := range []string{"web", "db"} {
+		if _, err := b.play.Authorize(alias, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	text := b.reg.Text()
-	for _, line := range []string{"executor_open_contracts 3", "executor_quarantine 1", "executor_constructible 0"} {
+	for _, line := range []string{"executor_open_contracts 2", "executor_quarantine 1", "executor_constructible 0"} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)
 		}

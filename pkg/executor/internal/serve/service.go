@@ -85,13 +85,24 @@ type Service struct {
 func New(y *ceremony.Ceremony, f Facts) *Service { return over(y, f) }
 
 func over(y engine, f Facts) *Service {
-	gauge := func(name, help string, read func(ceremony.Status) int) {
-		f.Metrics.GaugeFunc(name, help, func() float64 { return float64(read(y.Status())) })
+	flag := func(name, help string, is func(ceremony.Status) bool) {
+		f.Metrics.GaugeFunc(name, help, func() float64 {
+			if is(y.Status()) {
+				return 1
+			}
+			return 0
+		})
 	}
-	flag := map[bool]int{true: 1}
-	gauge("executor_open_contracts", "Contracts that hold a target.", func(s ceremony.Status) int { return s.Unfinished })
-	gauge("executor_quarantine", "1 while executord is in quarantine.", func(s ceremony.Status) int { return flag[s.Quarantine != ""] })
-	gauge("executor_constructible", "1 while a change can be asked for.", func(s ceremony.Status) int { return flag[s.Constructible] })
+	flag("executor_quarantine", "1 while executord is in quarantine.", func(s ceremony.Status) bool { return s.Quarantine != "" })
+	flag("executor_constructible", "1 while a change can be asked for.", func(s ceremony.Status) bool { return s.Constructible })
+	f.Metrics.GaugeFunc("executor_open_contracts", "Contracts that hold a target.", func() (n float64) {
+		_ = y.View(func(v *store.View) error { // without a store there is none
+			all, err := v.Active()
+			n = float64(len(all))
+			return err
+		})
+		return n
+	})
 	return &Service{y, f}
 }
 

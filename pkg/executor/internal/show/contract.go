@@ -78,18 +78,17 @@ func Contracts(v *store.View, states []record.State) ([]*record.Contract, error)
 
 // undoable returns until when a change can be undone, the zero time when it cannot.
 func undoable(v *store.View, c *record.Contract, res *record.Result, l store.Limits) (time.Time, error) {
-	if c.State != record.Verified || res.AttestedOnly || res.VerifiedAt.IsZero() {
+	if c.State != record.Verified {
 		return time.Time{}, nil
 	}
-	until := res.VerifiedAt.Add(l.RollbackWithin)
-	if !v.Now().Wall.Before(until) {
+	err := v.MayUndo(c)
+	switch errs.CodeOf(err) {
+	case errs.Denied: // too late, or a later contract touched the target
 		return time.Time{}, nil
+	case errs.Exhausted: // too many attempts of late: that passes
+		err = nil
 	}
-	last, err := v.Attempted(c.TargetIdentity)
-	if err != nil || last != c.ContractID {
-		return time.Time{}, err
-	}
-	return until, nil
+	return res.VerifiedAt.Add(l.RollbackWithin), err
 }
 
 // Digests shows what a contract is bound to.

@@ -14,7 +14,7 @@ func Anchor(d ceremony.Discovery) *executorpb.Anchor {
 		Backend: d.Facts.Backend, Assurance: d.Evidence.Assurance, Evidence: d.Evidence.Anchor,
 		Configured: d.Facts.Index != 0, Exists: d.StoreExists, Seeded: d.Seeded, Complete: d.Complete,
 		NvIndex: d.Facts.Index, NvIndexName: d.Facts.Name,
-		StoreValue: Counter(d.Evidence.Baseline), WitnessValue: Counter(d.Evidence.Witness),
+		StoreValue: Counter(d.Evidence.Baseline), WitnessValue: Counter(d.Witness),
 	}
 	if !d.Evidence.ProvisionedAt.IsZero() {
 		m.ProvisionedAt = d.Evidence.ProvisionedAt.Unix()
@@ -55,7 +55,7 @@ func Plan(p change.Plan, steps []posture.Explained, way posture.Transitions) *ex
 func AnchorState(s ceremony.AnchorState) *executorpb.AnchorStatusResponse {
 	d := s.Discovery
 	m := &executorpb.AnchorStatusResponse{
-		Anchor: Anchor(d), Step: Step(s.Step), Lockout: d.Facts.Lockout, Next: AfterStep(s.Step, d.Facts.Index, d.Evidence.Witness),
+		Anchor: Anchor(d), Step: Step(s.Step), Lockout: d.Facts.Lockout, Next: AfterStep(s.Step, d.Facts.Index, d.Witness),
 	}
 	if d.Evidence.Anchor == change.EvidenceMismatch {
 		m.Step = Step(anchor.Recorded)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pfsensemcp/pkg/artifact"
+	"pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/anchor"
 	"pfsensemcp/pkg/executor/internal/store"
@@ -135,6 +137,53 @@ func TestReview16WhatTheLookAndTheExchangeShowedIsTold(t *testing.T) {
 			row.s.res = &record.Result{}
 		}
 		says(t, row.name, row.s.next(), row.parts...)
+	}
+}
+
+func TestOnlyTheLatestChangeThatWasSeenInPlaceCanBeUndone(t *testing.T) {
+	p := play(t)
+	first, err := p.Verified("web", "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if until := contract(t, p, first.ContractID).GetRollbackUntil(); until == 0 {
+		t.Error("the first cannot be undone")
+	}
+	p.Clock.Pass(2 * time.Minute)
+	second, err := p.Verified("web", "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := contract(t, p, first.ContractID); m.GetRollbackUntil() != 0 || strings.Contains(m.GetNext(), "rollback") {
+		t.Errorf("a later change touched the target: %v", m)
+	}
+	if until := contract(t, p, second.ContractID).GetRollbackUntil(); until == 0 {
+		t.Error("the second cannot be undone")
+	}
+	// One that is settled by a signature alone.
+	c, err := p.Sent("db", "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = p.S.Settle(c.At(), record.Reconciliation, record.ReasonAmbiguousSend, store.Exchange{}); err != nil {
+		t.Fatal(err)
+	}
+	p.Clock.Pass(901 * time.Second)
+	digest, err := p.Observe(c, artifact.MatchNeither)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := p.Evidence(c, artifact.OutcomeApplied, digest)
+	in := storetest.Intent("db", "three")
+	if a.VerifiedFingerprint, err = in.ExpectedPost(); err != nil {
+		t.Fatal(err)
+	}
+	file := artifacttest.File(t, a, artifacttest.KeyR())
+	if c, err = p.S.Reconcile(c.At(), file, a, true, storetest.By); err != nil {
+		t.Fatal(err)
+	}
+	if m := contract(t, p, c.ContractID); !m.GetAttestedOnly() || m.GetRollbackUntil() != 0 || m.GetState() != executorpb.State_STATE_VERIFIED {
+		t.Errorf("settled by attestation: %v", m)
 	}
 }
 

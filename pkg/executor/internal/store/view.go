@@ -244,16 +244,6 @@ func (v *View) Signed(contract string, role canon.Role) (all [][]byte, err error
 // colon, and nonce or digest. A row that cannot be read counts.
 func (v *View) Consumed(id string) bool { return v.tx.Has(record.Consumed, []byte(id)) }
 
-// Attempted returns the contract of a target that was attempted last, "" when none
-// was: what came later is why an earlier one can no longer be undone.
-func (v *View) Attempted(target string) (string, error) {
-	d, err := step.Cooldown(v.tx, target)
-	if err != nil {
-		return "", err
-	}
-	return d.Attempted, nil
-}
-
 // CooldownUntil returns until when a target takes no new contract; the zero time
 // when it does now.
 func (v *View) CooldownUntil(target string) (time.Time, error) {

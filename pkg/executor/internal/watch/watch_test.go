@@ -47,6 +47,10 @@ func TestEveryEventIsOneLineWithKeysOfOursAndNoReason(t *testing.T) {
 	if strings.Contains(text, "g5a") {
 		t.Error("the gate is in the journal: the audit alone has it")
 	}
+	w.Event(ceremony.Event{Kind: ceremony.KindDenied, RequestID: "req-evil", ContractID: someContract + "evil", State: "evil"})
+	if strings.Contains(out.String(), "evil") {
+		t.Error("words of a refused file are in the journal")
+	}
 	w.Event(ceremony.Event{Kind: "new"})
 	if !strings.Contains(out.String(), "step of another kind") {
 		t.Error("an event of a kind that is not known left no line")
