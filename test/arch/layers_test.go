@@ -33,7 +33,7 @@ var levels = map[string]int{
 	"pkg/daemon":                 30, "pkg/readtool": 30, "pkg/guidance": 30, "pkg/docfetch": 30, "pkg/apidocs": 30,
 
 	// L3.
-	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35, "pkg/mcpserver/internal/schema": 35,
+	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35, "pkg/mcpserver/internal/schema": 35, "pkg/mcpserver/internal/about": 35,
 	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36, "pkg/mcpserver/internal/extras": 36, "pkg/mcpserver/internal/change": 36,
 	"pkg/shim/internal/place": 38, "pkg/shim/internal/process": 38,
 	"pkg/executor/internal/store/internal/seam": 22, "pkg/executor/internal/store/internal/member": 22, "pkg/executor/internal/store/internal/pages": 22,
@@ -42,12 +42,13 @@ var levels = map[string]int{
 	"pkg/executor/internal/store/internal/check": 26, "pkg/executor/internal/store/internal/quota": 26, "pkg/executor/internal/store/internal/step": 27,
 	"pkg/executor/internal/store/internal/requests": 28, "pkg/executor/internal/store/internal/attempts": 28, "pkg/executor/internal/store/internal/settling": 28,
 	"pkg/executor/internal/store/storetest": 35, // for tests
-	"pkg/executor/internal/store":           34, "pkg/executor/internal/anchor": 34,
+	"pkg/executor/internal/store":           33, "pkg/executor/internal/anchor": 34,
 	"pkg/executor/internal/anchor/internal/chip": 30, "pkg/witness/wire": 24,
 	"pkg/executor/internal/anchor/anchortest": 35, // for tests
-	"pkg/executor/internal/exchange":          34, "pkg/executor/internal/alias": 34,
+	"pkg/executor/internal/exchange":          33, "pkg/executor/internal/alias": 33,
 	"pkg/executor/internal/alias/aliastest": 35, // for tests
 	"pkg/executor/internal/posture":         35, "pkg/executor/internal/gate": 36,
+	"pkg/executor/internal/gate/internal/rule": 34, "pkg/executor/internal/gate/internal/proof": 35,
 	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/ceremony": 37,
 	"pkg/executor/internal/show": 38, "pkg/executor/internal/doctor": 38, // what operators see
 	"pkg/executor/internal/watch": 39, "pkg/executor/internal/serve": 39,

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"pfsensemcp/pkg/executor/internal/gate/internal/rule"
+
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/errs"
@@ -28,19 +30,19 @@ func (a *Authorized) Store(by record.Actor) store.Authorization {
 }
 
 // Authorization decides over a submitted authorization.
-func Authorization(ctx context.Context, w World, file []byte) (*Authorized, *Denied) {
-	s := &submission{f: &facts{ctx: ctx, world: w}, file: file}
-	if m := run(s.f, s, authorizationGates()); m != nil {
-		return nil, deny(m, s.requestID(), "")
+func Authorization(ctx context.Context, w rule.World, file []byte) (*Authorized, *rule.Denied) {
+	s := &submission{f: rule.NewFacts(ctx, w), file: file}
+	if m := rule.Run(s.f, s, authorizationGates()); m != nil {
+		return nil, rule.Deny(m, s.requestID(), "")
 	}
 	return &Authorized{
-		File: file, Artifact: s.a, Preview: s.preview, PreviewSeq: s.stored.Seq, Locator: s.stored.Locator, Collection: s.f.found.value.Collection,
+		File: file, Artifact: s.a, Preview: s.preview, PreviewSeq: s.stored.Seq, Locator: s.stored.Locator, Collection: s.f.Found().Collection,
 	}, nil
 }
 
 // submission is an authorization on its way through the gates.
 type submission struct {
-	f       *facts
+	f       *rule.Facts
 	file    []byte
 	a       *artifact.Authorization
 	request *record.Request
@@ -58,76 +60,76 @@ func (s *submission) requestID() string {
 }
 
 // authorizationGates is the one table of gates 1 to 5b.
-func authorizationGates() []row[*submission] {
+func authorizationGates() []rule.Row[*submission] {
 	return slices.Concat(
-		[]row[*submission]{
-			{"g1 size", 0, func(s *submission) *miss {
-				return unless(len(s.file) > 0 && len(s.file) <= artifact.MaxSigned, "g1", "size")
-			}},
-			{"g1 form", 0, (*submission).form},
-			{"g1 quarantine", process, func(s *submission) *miss { return s.f.awake("g1") }},
-			{"g1 request and preview", records, (*submission).find},
-			{"g2 signature", process, func(s *submission) *miss { return s.f.signedBy("g2", s.a) }},
-			{"g3 clock and floor", records, func(s *submission) *miss { return s.f.fresh("g3", s.a.IssuedAt) }},
-			{"g3 currency", process | records, (*submission).current},
-			{"g4 plan", 0, func(s *submission) *miss {
+		[]rule.Row[*submission]{
+			rule.At("g1 size", 0, func(s *submission) *rule.Miss {
+				return rule.Unless(len(s.file) > 0 && len(s.file) <= artifact.MaxSigned, "g1", "size")
+			}),
+			rule.At("g1 form", 0, (*submission).form),
+			rule.At("g1 quarantine", rule.Process, func(s *submission) *rule.Miss { return s.f.Awake("g1") }),
+			rule.At("g1 request and preview", rule.Records, (*submission).find),
+			rule.At("g2 signature", rule.Process, func(s *submission) *rule.Miss { return s.f.SignedBy("g2", s.a) }),
+			rule.At("g3 clock and floor", rule.Records, func(s *submission) *rule.Miss { return s.f.Fresh("g3", s.a.IssuedAt) }),
+			rule.At("g3 currency", rule.Process|rule.Records, (*submission).current),
+			rule.At("g4 plan", 0, func(s *submission) *rule.Miss {
 				d, err := s.preview.Plan.Digest()
-				return unless(err == nil && same(s.a.PlanDigest, s.stored.Plan) && same(s.a.PlanDigest, d), "g4", "plan")
-			}},
-			{"g4 step", 0, (*submission).step},
-			{"g4 intent", 0, func(s *submission) *miss {
+				return rule.Unless(err == nil && rule.Same(s.a.PlanDigest, s.stored.Plan) && rule.Same(s.a.PlanDigest, d), "g4", "plan")
+			}),
+			rule.At("g4 step", 0, (*submission).step),
+			rule.At("g4 intent", 0, func(s *submission) *rule.Miss {
 				d, err := s.preview.Intent.ExecutionDigest()
-				return unless(err == nil && same(s.a.ExecutionIntent, s.stored.ExecutionIntent) && same(s.a.ExecutionIntent, d), "g4", "intent")
-			}},
-			{"g4 evidence", 0, func(s *submission) *miss {
-				return unless(s.a.Evidence.Equal(&s.preview.Plan.Evidence), "g4", "evidence")
-			}},
-			{"g4 age", 0, func(s *submission) *miss {
+				return rule.Unless(err == nil && rule.Same(s.a.ExecutionIntent, s.stored.ExecutionIntent) && rule.Same(s.a.ExecutionIntent, d), "g4", "intent")
+			}),
+			rule.At("g4 evidence", 0, func(s *submission) *rule.Miss {
+				return rule.Unless(s.a.Evidence.Equal(&s.preview.Plan.Evidence), "g4", "evidence")
+			}),
+			rule.At("g4 age", 0, func(s *submission) *rule.Miss {
 				// An authorization for a former preview with the same digests is not
 				// one for this preview.
-				return unless(!s.a.IssuedAt.Before(s.stored.GeneratedAt.Add(-ahead)), "g4", "age")
-			}},
+				return rule.Unless(!s.a.IssuedAt.Before(s.stored.GeneratedAt.Add(-rule.Ahead)), "g4", "age")
+			}),
 		},
-		postureGates("g5a", func(s *submission) (*facts, string) { return s.f, s.a.PlanDigest }),
-		[]row[*submission]{{"g5b rate", records, (*submission).rate}},
-		targetGates("g5b", (*submission).expected),
+		rule.Posture("g5a", func(s *submission) (*rule.Facts, string) { return s.f, s.a.PlanDigest }),
+		[]rule.Row[*submission]{rule.At("g5b rate", rule.Records, (*submission).rate)},
+		rule.Target("g5b", (*submission).expected),
 	)
 }
 
 // form reads the file. A former or later schema has its own word: it is what a former
 // or later signer writes.
-func (s *submission) form() *miss {
+func (s *submission) form() *rule.Miss {
 	a, err := artifact.ParseAuthorization(s.file)
 	if err == nil {
 		s.a = a
 		return nil
 	}
 	if fault, ok := errors.AsType[*artifact.Fault](err); ok && fault.Member == "schema_version" {
-		return no("g1", "version")
+		return rule.No("g1", "version")
 	}
-	return no("g1", "form")
+	return rule.No("g1", "form")
 }
 
 // find looks up the open request that the file names, and its preview.
-func (s *submission) find() *miss {
-	return s.f.view(func(v *store.View) (*miss, error) {
+func (s *submission) find() *rule.Miss {
+	return s.f.View(func(v *store.View) (*rule.Miss, error) {
 		r, err := v.Request(s.a.RequestID)
 		switch {
 		case errs.CodeOf(err) == errs.NotFound:
-			return no("g1", "request"), nil
+			return rule.No("g1", "request"), nil
 		case err != nil:
 			return nil, err
 		case r.Status != record.Open || !v.Now().Wall.Before(r.ExpiresAt):
-			return no("g1", "request"), nil
+			return rule.No("g1", "request"), nil
 		}
 		preview, _, stored, err := v.Preview(r.RequestID)
 		switch {
 		case errs.CodeOf(err) == errs.NotFound:
-			return no("g1", "preview"), nil
+			return rule.No("g1", "preview"), nil
 		case err != nil:
 			return nil, err
 		case stored.Seq != r.PreviewSeq || preview.RequestID != r.RequestID:
-			return no("g1", "preview"), nil
+			return rule.No("g1", "preview"), nil
 		}
 		s.request, s.stored, s.preview = r, stored, preview
 		s.name, s.text, err = v.Text(r)
@@ -135,56 +137,61 @@ func (s *submission) find() *miss {
 	})
 }
 
-func (s *submission) current() *miss {
-	t, m := s.f.time()
-	most := s.f.world.Policy().AuthorizationMax
-	switch {
-	case m != nil:
+func (s *submission) current() *rule.Miss {
+	t, m := s.f.Time()
+	if m != nil {
 		return m
-	case s.a.IssuedAt.After(t.now.Add(ahead)):
-		return no("g3", "not_yet")
-	case !t.now.Before(s.a.ExpiresAt):
-		return no("g3", "expired")
+	}
+	policy, err := s.f.Policy()
+	if err != nil {
+		return rule.Failed("g3", "lifetime", err)
+	}
+	most := policy.AuthorizationMax
+	switch {
+	case s.a.IssuedAt.After(t.Now.Add(rule.Ahead)):
+		return rule.No("g3", "not_yet")
+	case !t.Now.Before(s.a.ExpiresAt):
+		return rule.No("g3", "expired")
 	case most > 0 && s.a.ExpiresAt.Sub(s.a.IssuedAt) > most:
-		return no("g3", "lifetime")
+		return rule.No("g3", "lifetime")
 	}
 	return nil
 }
 
 // step finds the deciding step in the stored plan, once and at the level that an owner
 // decides. The file names no other.
-func (s *submission) step() *miss {
+func (s *submission) step() *rule.Miss {
 	n := 0
 	for _, p := range s.preview.Plan.Steps {
 		if p.ID == change.StepID {
 			if n++; p.Level != change.RiskClass {
-				return no("g4", "step")
+				return rule.No("g4", "step")
 			}
 		}
 	}
-	return unless(n == 1, "g4", "step")
+	return rule.Unless(n == 1, "g4", "step")
 }
 
 // rate checks what bounds a target and all targets. The transaction counts.
-func (s *submission) rate() *miss {
-	return s.f.view(func(v *store.View) (*miss, error) {
+func (s *submission) rate() *rule.Miss {
+	return s.f.View(func(v *store.View) (*rule.Miss, error) {
 		err := v.MayPrepare(s.request.TargetIdentity)
-		switch Reasoned(err, "") {
+		switch rule.Reasoned(err, "") {
 		case "reserved", "cooldown", "rate_prepared", "rate_sends":
-			return failed("g5b", "rate", err), nil
+			return rule.Failed("g5b", "rate", err), nil
 		}
 		return nil, err
 	})
 }
 
 // expected rebuilds the change from the stored request, not from the file.
-func (s *submission) expected() *expected {
+func (s *submission) expected() *rule.Expected {
 	print, err := s.preview.Intent.Target.Fingerprint()
 	if err != nil {
 		print = "" // no alias has it
 	}
-	return &expected{
-		f: s.f, requestID: s.request.RequestID, appliance: s.preview.Intent.Appliance, name: s.name, text: s.text,
-		fingerprint: print, execution: s.a.ExecutionIntent, locator: s.stored.Locator,
+	return &rule.Expected{
+		Facts: s.f, RequestID: s.request.RequestID, Appliance: s.preview.Intent.Appliance, Name: s.name, Text: s.text,
+		Fingerprint: print, Execution: s.a.ExecutionIntent, Locator: s.stored.Locator,
 	}
 }

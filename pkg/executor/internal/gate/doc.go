@@ -20,4 +20,8 @@
 // contradicts, and a submitter who learns from denials, or spends time of the TPM and
 // the appliance, with files that were never any good. The transactions of the store
 // check much of this again: a gate that is forgotten is no way through.
+//
+// Here are the decisions over authorization, confirmation and rollback; what the
+// reconciliation owner states is decided in internal/proof, and internal/rule has what
+// all of them are made of.
 package gate

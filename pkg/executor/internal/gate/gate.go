@@ -2,177 +2,55 @@ package gate
 
 import (
 	"context"
-	"crypto/subtle"
-	"errors"
-	"time"
 
 	"pfsensemcp/pkg/artifact"
-	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/artifact/change"
-	"pfsensemcp/pkg/canon"
-	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/alias"
-	"pfsensemcp/pkg/executor/internal/store"
+	"pfsensemcp/pkg/executor/internal/gate/internal/proof"
+	"pfsensemcp/pkg/executor/internal/gate/internal/rule"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
 
-// World is where facts come from. The caller holds the writer's turn, so that what one
-// row saw is still so at the next. No method is called twice within one decision, View
-// apart, which each row of the store calls for itself.
-type World interface {
-	// View reads one state of the store.
-	View(func(*store.View) error) error
-	// Quarantine returns the closed word for why nothing is written, "" for none.
-	Quarantine() string
-	// Authorities returns the pinned keys.
-	Authorities() *authority.Set
-	// Plan makes the plan of a change anew from store and TPM, without the appliance.
-	Plan(context.Context) (*change.Plan, error)
-	// Counter reads the TPM's counter.
-	Counter(context.Context) (int64, error)
-	// Survey and List read the appliance.
-	Survey(context.Context) (*alias.Survey, error)
-	// InterfaceNames returns how the appliance named interfaces when a request's
-	// preview was made, "" when that is not known.
-	InterfaceNames(requestID string) string
-	Policy() Policy
-}
-
-// Policy is what the settings allow.
-type Policy struct {
-	Enabled          bool           // the one tuple is in force
-	AuthorizationMax time.Duration  // the longest life of an authorization; 0 is the format's own bound
-	Charset          change.Charset // of new descriptions
-	Settle           time.Duration  // between two reads that settle something; 0 is 6 s, and only a test build may say less
-}
-
-// Denied is the one error of this package. Nothing of it but the audit's row number is
-// for the submitter.
-type Denied struct {
-	Reason                record.Reason // a word of the closed list
-	RequestID, ContractID string        // as the file says them, "" before it could be read
-	Err                   error         // coded; nil when the file alone was the cause
-}
-
-// Error returns the reason.
-func (d *Denied) Error() string { return "denied: " + string(d.Reason) }
-
-// Unwrap returns the failure behind a fact that could not be had.
-func (d *Denied) Unwrap() error { return d.Err }
-
-// Drift says that the target, or the appliance, is proven not to be what was approved:
-// the contract can only fail. Everything else may pass when it is tried again.
-func (d *Denied) Drift() bool {
-	switch d.Reason {
-	case "c7_identity", "c7_target", "c7_no_op", "c7_intent", "c7_locator":
-		return true
-	}
-	return false
-}
+// Types of the packages below that callers use.
+type (
+	// World is where facts come from.
+	World = rule.World
+	// Policy is what the settings allow.
+	Policy = rule.Policy
+	// Denied is the one error of every decision.
+	Denied = rule.Denied
+	// Evidence is a statement of the reconciliation owner that passed.
+	Evidence = proof.Evidence
+	// Live makes two reads of the appliance, one after the other, with the time between
+	// them that settles.
+	Live = proof.Live
+)
 
 // Reasoned returns the reason that an error of the store, the alias reader or the
 // counter carries as its class, and otherwise when it carries none of the closed list.
 func Reasoned(err error, otherwise record.Reason) record.Reason {
-	if e, ok := errors.AsType[*errs.Error](err); ok {
-		if r := record.Reason(e.Class); r.Known() {
-			return r
-		}
-	}
-	return otherwise
+	return rule.Reasoned(err, otherwise)
 }
 
-// looks says what a row may look at beside the file and what rows before it found.
-type looks uint8
-
-const (
-	process   looks = 1 << iota // keys, settings and memory of this process
-	records                     // the store
-	counter                     // the TPM
-	appliance                   // the appliance
-)
-
-// miss is why a row fails.
-type miss struct {
-	reason record.Reason
-	err    error
+// Reconciliation decides over evidence that settles a contract. Live is called once and
+// last.
+func Reconciliation(ctx context.Context, w World, file []byte, live Live) (*Evidence, *Denied) {
+	return proof.Reconciliation(ctx, w, file, live)
 }
 
-func no(stage, what string) *miss { return &miss{reason: word(stage, what)} }
-
-// unless is no for a condition that must hold.
-func unless(ok bool, stage, what string) *miss {
-	if ok {
-		return nil
-	}
-	return no(stage, what)
+// Release decides over evidence that lets the target of a failed rollback go.
+func Release(ctx context.Context, w World, file []byte, live Live) (*Evidence, *Denied) {
+	return proof.Release(ctx, w, file, live)
 }
 
-func failed(stage, what string, err error) *miss { return &miss{word(stage, what), err} }
-
-// unread is the miss of a store that cannot be read.
-func unread(err error) *miss { return &miss{Reasoned(err, "store_read"), err} }
-
-func word(stage, what string) record.Reason { return record.Reason(stage + "_" + what) }
-
-// row is one gate, or one check of it.
-type row[C any] struct {
-	name  string
-	looks looks
-	check func(C) *miss
+// Rebaseline decides over the reconciliation owner's acceptance of the counter's value.
+// It alone is heard under quarantine, but for the kinds that no signature repairs.
+func Rebaseline(ctx context.Context, w World, file []byte) (*artifact.Rebaseline, *Denied) {
+	return proof.Rebaseline(ctx, w, file)
 }
 
-// run goes through a table. The first miss ends it.
-func run[C any](f *facts, c C, table []row[C]) *miss {
-	defer func() { f.may = 0 }()
-	for _, r := range table {
-		f.may = r.looks
-		if m := r.check(c); m != nil {
-			return m
-		}
-	}
-	return nil
+// Match says what a list shows of a contract's target, as the attempt that is in doubt
+// would see it: an observation and the evidence over it are judged by the same look.
+func Match(in *change.Intent, c *record.Contract, l *alias.List) (string, error) {
+	return proof.Match(in, c, l)
 }
-
-// deny makes the error of a miss; nil stays nil.
-func deny(m *miss, requestID, contractID string) *Denied {
-	if m == nil {
-		return nil
-	}
-	d := &Denied{Reason: m.reason, RequestID: requestID, ContractID: contractID, Err: coded(m.err)}
-	if !d.Reason.Known() {
-		// A word that the audit does not have would lose the row of the denial.
-		d.Reason = "internal"
-	}
-	return d
-}
-
-// coded makes an error fit to leave: it has a code, and no rule of a file in its chain,
-// which could name a member that an outsider chose.
-func coded(err error) error {
-	if err == nil {
-		return nil
-	}
-	_, fault := errors.AsType[*artifact.Fault](err)
-	_, rule := errors.AsType[*canon.Error](err)
-	own, ok := errors.AsType[*errs.Error](err)
-	switch {
-	case !fault && !rule && ok:
-		return err
-	case !fault && !rule:
-		return errs.Wrap(err, errs.Unavailable, unknown)
-	case !ok:
-		return errs.New(errs.Unavailable, unknown)
-	}
-	bare := *own
-	bare.Err = nil
-	return &bare
-}
-
-const unknown = "a fact that the decision needs could not be had"
-
-// same compares two digests or ids in a time that does not depend on them.
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-// ahead is how far in the future the signer's clock may be, and how far before the
-// thing it signs.
-const ahead = 30 * time.Second

@@ -10,7 +10,6 @@ import (
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
 
@@ -172,11 +171,11 @@ func TestK2NoOwnerSignsForAnother(t *testing.T) {
 				continue
 			}
 			tried++
-			check(t, string(who)+" signs as itself", word(f.stage, "authority"), f.submit(func(d *draft) {
+			check(t, string(who)+" signs as itself", record.Reason(f.stage+"_authority"), f.submit(func(d *draft) {
 				d.set("authority_id", k.ID)
 				d.key = artifacttest.Seed(keys[who])
 			}))
-			check(t, string(who)+" signs as "+string(f.of), word(f.stage, "signature"), f.submit(func(d *draft) { d.key = artifacttest.Seed(keys[who]) }))
+			check(t, string(who)+" signs as "+string(f.of), record.Reason(f.stage+"_signature"), f.submit(func(d *draft) { d.key = artifacttest.Seed(keys[who]) }))
 		}
 	}
 	if tried != 12 {
@@ -214,65 +213,4 @@ func TestK3ASignatureOfOneRoleIsNoneOfAnother(t *testing.T) {
 	one := u.confirmation.sign(t)
 	u.files = [2][]byte{one, one}
 	check(t, "one signature for both", "b_signature", submitUndone(t, u))
-}
-
-func TestEveryReasonThatARowCanGiveIsAWordOfTheAudit(t *testing.T) {
-	// What a table gives is tested above; a word that is missing in the list is
-	// reported as internal, and never lost.
-	if d := deny(no("g9", "unheard_of"), "", ""); d.Reason != "internal" || !d.Reason.Known() {
-		t.Errorf("%v", d)
-	}
-	for _, stage := range []struct {
-		name  string
-		words string
-	}{
-		{"g5a", "unavailable digest unsafe evidence counter in_flight lockout landing"},
-		{"c6", "quarantine unavailable digest unsafe evidence counter in_flight lockout landing"},
-		{"b6", "unavailable unsafe evidence counter in_flight lockout landing"},
-		{"g5b", "rate policy read version settings busy identity target no_op intent locator"},
-		{"c7", "policy read version settings busy identity target no_op intent locator"},
-		{"b7", "policy read version settings busy identity target intent locator"},
-		{"c5", "expired pinned floor distinct"},
-		{"b", "reserved rate window later"},
-	} {
-		for w := range strings.FieldsSeq(stage.words) {
-			if !word(stage.name, w).Known() {
-				t.Errorf("%s is no word of the list", word(stage.name, w))
-			}
-		}
-	}
-}
-
-func TestARowSeesOnlyWhatItSaysItLooksAt(t *testing.T) {
-	w := newWorld(t)
-	for _, may := range []looks{0, process, records, counter, appliance} {
-		f := &facts{ctx: t.Context(), world: w, may: may}
-		w.calls = nil
-		if _, err := f.surveyed(); may != appliance && errs.CodeOf(err) != errs.Internal {
-			t.Errorf("%d surveyed", may)
-		}
-		if _, err := f.planned(); errs.CodeOf(err) != errs.Internal {
-			t.Errorf("%d planned", may)
-		}
-		if _, err := f.counter(); may != counter && errs.CodeOf(err) != errs.Internal {
-			t.Errorf("%d counted", may)
-		}
-		if m := f.view(func(*store.View) (*miss, error) { return nil, nil }); may != records && m == nil {
-			t.Errorf("%d viewed", may)
-		}
-		if _, m := f.time(); may != records && m == nil {
-			t.Errorf("%d told the time", may)
-		}
-		if _, err := f.authorities(); may != process && err == nil {
-			t.Errorf("%d had keys", may)
-		}
-		if m := f.awake("g1"); may != process && m == nil {
-			t.Errorf("%d was awake", may)
-		}
-		for _, c := range w.calls {
-			if !(may == process && (c == "authorities" || c == "quarantine") || may == records && c == "view" || may == counter && c == "counter" || may == appliance && c == "survey") {
-				t.Errorf("%d asked for %s", may, c)
-			}
-		}
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"pfsensemcp/pkg/executor/internal/gate/internal/rule"
+
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/canon"
@@ -21,16 +23,16 @@ type Undo struct {
 
 // Rollback decides over the two signatures of an undo: the confirmation owner's and the
 // authorization owner's. A contract that is denied stays verified.
-func Rollback(ctx context.Context, w World, confirmation, authorization []byte) (*Undo, *Denied) {
-	u := &undoing{f: &facts{ctx: ctx, world: w}, confirmation: half{file: confirmation}, authorization: half{file: authorization}}
-	if m := run(u.f, u, rollbackGates()); m != nil {
+func Rollback(ctx context.Context, w rule.World, confirmation, authorization []byte) (*Undo, *rule.Denied) {
+	u := &undoing{f: rule.NewFacts(ctx, w), confirmation: half{file: confirmation}, authorization: half{file: authorization}}
+	if m := rule.Run(u.f, u, rollbackGates()); m != nil {
 		switch {
 		case u.c != nil:
-			return nil, deny(m, u.c.RequestID, u.c.ContractID)
+			return nil, rule.Deny(m, u.c.RequestID, u.c.ContractID)
 		case u.confirmation.a != nil:
-			return nil, deny(m, "", u.confirmation.a.Undo.ContractID)
+			return nil, rule.Deny(m, "", u.confirmation.a.Undo.ContractID)
 		}
-		return nil, deny(m, "", "")
+		return nil, rule.Deny(m, "", "")
 	}
 	return &Undo{
 		Contract: u.c, Intent: u.intent,
@@ -47,7 +49,7 @@ type half struct {
 
 // undoing is an undo on its way.
 type undoing struct {
-	f                           *facts
+	f                           *rule.Facts
 	confirmation, authorization half
 	c                           *record.Contract
 	verified                    *record.Result
@@ -55,49 +57,49 @@ type undoing struct {
 }
 
 // both runs a check over both signatures; the confirmation owner's comes first.
-func (u *undoing) both(check func(*half) *miss) *miss {
+func (u *undoing) both(check func(*half) *rule.Miss) *rule.Miss {
 	if m := check(&u.confirmation); m != nil {
 		return m
 	}
 	return check(&u.authorization)
 }
 
-func rollbackGates() []row[*undoing] {
+func rollbackGates() []rule.Row[*undoing] {
 	return slices.Concat(
-		[]row[*undoing]{
-			{"b1 form", 0, (*undoing).form},
-			{"b1 quarantine", process, func(u *undoing) *miss { return u.f.awake("b") }},
-			{"b2 signatures", process, func(u *undoing) *miss {
-				return u.both(func(h *half) *miss { return u.f.signedBy("b", h.a) })
-			}},
-			{"b2 two owners", process, (*undoing).distinct},
-			{"b3 contract", records, (*undoing).find},
-			{"b3 clock and floor", records, func(u *undoing) *miss {
-				return u.both(func(h *half) *miss { return u.f.fresh("b", h.a.IssuedAt) })
-			}},
-			{"b3 currency", records, func(u *undoing) *miss { return u.both(u.current) }},
-			{"b4 binding", process, (*undoing).binding},
-			{"b5 window", records, (*undoing).window},
+		[]rule.Row[*undoing]{
+			rule.At("b1 form", 0, (*undoing).form),
+			rule.At("b1 quarantine", rule.Process, func(u *undoing) *rule.Miss { return u.f.Awake("b") }),
+			rule.At("b2 signatures", rule.Process, func(u *undoing) *rule.Miss {
+				return u.both(func(h *half) *rule.Miss { return u.f.SignedBy("b", h.a) })
+			}),
+			rule.At("b2 two owners", rule.Process, (*undoing).distinct),
+			rule.At("b3 contract", rule.Records, (*undoing).find),
+			rule.At("b3 clock and floor", rule.Records, func(u *undoing) *rule.Miss {
+				return u.both(func(h *half) *rule.Miss { return u.f.Fresh("b", h.a.IssuedAt) })
+			}),
+			rule.At("b3 currency", rule.Records, func(u *undoing) *rule.Miss { return u.both(u.current) }),
+			rule.At("b4 binding", rule.Process, (*undoing).binding),
+			rule.At("b5 window", rule.Records, (*undoing).window),
 		},
 		// Neither signature binds a plan: the plan has moved on with the counter.
-		postureGates("b6", func(u *undoing) (*facts, string) { return u.f, "" }),
-		targetGates("b7", func(u *undoing) *expected {
-			return &expected{
-				f: u.f, requestID: u.c.RequestID, appliance: u.c.Provenance.Appliance, name: u.intent.Target.Name,
-				fingerprint: u.c.VerifiedFingerprint, locator: u.c.Locator, undo: true,
+		rule.Posture("b6", func(u *undoing) (*rule.Facts, string) { return u.f, "" }),
+		rule.Target("b7", func(u *undoing) *rule.Expected {
+			return &rule.Expected{
+				Facts: u.f, RequestID: u.c.RequestID, Appliance: u.c.Provenance.Appliance, Name: u.intent.Target.Name,
+				Fingerprint: u.c.VerifiedFingerprint, Locator: u.c.Locator, Undo: true,
 			}
 		}),
 	)
 }
 
-func (u *undoing) form() *miss {
+func (u *undoing) form() *rule.Miss {
 	for _, one := range []struct {
 		h  *half
 		by canon.Role
 	}{{&u.confirmation, canon.RoleRollback}, {&u.authorization, canon.RoleRollbackAuthorization}} {
 		a, err := artifact.ParseRollback(one.h.file, one.by)
 		if err != nil {
-			return no("b", "form")
+			return rule.No("b", "form")
 		}
 		one.h.a = a
 	}
@@ -105,63 +107,63 @@ func (u *undoing) form() *miss {
 }
 
 // distinct refuses two signatures of one owner, key or nonce.
-func (u *undoing) distinct() *miss {
-	set, err := u.f.authorities()
-	return unless(err == nil && u.confirmation.a.Nonce != u.authorization.a.Nonce &&
+func (u *undoing) distinct() *rule.Miss {
+	set, err := u.f.Authorities()
+	return rule.Unless(err == nil && u.confirmation.a.Nonce != u.authorization.a.Nonce &&
 		set.Distinct(u.authorization.a, u.confirmation.a) == nil, "b", "distinct")
 }
 
-func (u *undoing) find() *miss {
-	return u.f.view(func(v *store.View) (*miss, error) {
+func (u *undoing) find() *rule.Miss {
+	return u.f.View(func(v *store.View) (*rule.Miss, error) {
 		c, res, err := v.Contract(u.confirmation.a.Undo.ContractID)
 		switch {
 		case errs.CodeOf(err) == errs.NotFound:
-			return no("b", "contract"), nil
+			return rule.No("b", "contract"), nil
 		case err != nil:
 			return nil, err
 		}
 		u.c, u.verified = c, res
 		if c.State != record.Verified {
-			return no("b", "state"), nil
+			return rule.No("b", "state"), nil
 		}
 		if v.Consumed("rollback:"+u.confirmation.a.Nonce) || v.Consumed("rollback-authorization:"+u.authorization.a.Nonce) {
-			return no("b", "consumed"), nil
+			return rule.No("b", "consumed"), nil
 		}
 		u.intent, err = v.Intent(c)
 		return nil, err
 	})
 }
 
-func (u *undoing) current(h *half) *miss {
-	t, m := u.f.time()
+func (u *undoing) current(h *half) *rule.Miss {
+	t, m := u.f.Time()
 	if m != nil {
 		return m
 	}
-	return unless(!h.a.IssuedAt.After(t.now.Add(ahead)) && !h.a.IssuedAt.Before(u.verified.VerifiedAt.Add(-ahead)) && t.now.Before(h.a.ExpiresAt), "b", "time")
+	return rule.Unless(!h.a.IssuedAt.After(t.Now.Add(rule.Ahead)) && !h.a.IssuedAt.Before(u.verified.VerifiedAt.Add(-rule.Ahead)) && t.Now.Before(h.a.ExpiresAt), "b", "time")
 }
 
 // binding holds both signatures against the contract as it is now.
-func (u *undoing) binding() *miss {
-	set, err := u.f.authorities()
+func (u *undoing) binding() *rule.Miss {
+	set, err := u.f.Authorities()
 	if err != nil {
-		return failed("b", "authority", err)
+		return rule.Failed("b", "authority", err)
 	}
 	want := artifact.Undo{
 		ContractID: u.c.ContractID, OperationID: u.c.OperationID, StateVersion: u.c.Version,
 		VerifiedFingerprint: u.c.VerifiedFingerprint, Snapshot: u.c.Snapshot,
 	}
-	return unless(set.VerifyRollback(want, u.confirmation.a, u.authorization.a) == nil, "b", "version")
+	return rule.Unless(set.VerifyRollback(want, u.confirmation.a, u.authorization.a) == nil, "b", "version")
 }
 
 // window refuses what is too old, or was touched by a later contract, and bounds sends.
-func (u *undoing) window() *miss {
-	return u.f.view(func(v *store.View) (*miss, error) {
+func (u *undoing) window() *rule.Miss {
+	return u.f.View(func(v *store.View) (*rule.Miss, error) {
 		err := v.MayUndo(u.c)
-		switch r := Reasoned(err, ""); r {
+		switch r := rule.Reasoned(err, ""); r {
 		case "b_window", "b_later":
-			return &miss{r, err}, nil
+			return &rule.Miss{Reason: r, Err: err}, nil
 		case "rate_sends":
-			return failed("b", "rate", err), nil
+			return rule.Failed("b", "rate", err), nil
 		}
 		if err != nil {
 			return nil, err
@@ -173,7 +175,7 @@ func (u *undoing) window() *miss {
 			return nil, nil
 		}
 		if err == nil {
-			return no("b", "reserved"), nil
+			return rule.No("b", "reserved"), nil
 		}
 		return nil, err
 	})

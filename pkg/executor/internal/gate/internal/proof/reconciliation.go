@@ -1,9 +1,12 @@
-package gate
+package proof
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
+
+	"pfsensemcp/pkg/executor/internal/gate/internal/rule"
 
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/change"
@@ -23,34 +26,37 @@ type Evidence struct {
 	AttestedOnly bool
 }
 
+// Live makes two reads of the appliance, one after the other.
+type Live = func(context.Context) ([2]*alias.List, error)
+
 // Reconciliation decides over evidence that settles a contract. Live makes two reads of
 // the appliance, one after the other; it is called once and last.
-func Reconciliation(ctx context.Context, w World, file []byte, live func(context.Context) ([2]*alias.List, error)) (*Evidence, *Denied) {
+func Reconciliation(ctx context.Context, w rule.World, file []byte, live Live) (*Evidence, *rule.Denied) {
 	return settle(ctx, w, file, live, slices.Concat(evidenceGates(record.Reconciliation), outcomeGates()))
 }
 
 // Release decides over evidence that lets the target of a failed rollback go.
-func Release(ctx context.Context, w World, file []byte, live func(context.Context) ([2]*alias.List, error)) (*Evidence, *Denied) {
+func Release(ctx context.Context, w rule.World, file []byte, live Live) (*Evidence, *rule.Denied) {
 	return settle(ctx, w, file, live, slices.Concat(evidenceGates(record.RollbackFailed), releaseGates()))
 }
 
-func settle(ctx context.Context, w World, file []byte, live func(context.Context) ([2]*alias.List, error), table []row[*statement]) (*Evidence, *Denied) {
-	s := &statement{f: &facts{ctx: ctx, world: w}, file: file, live: live}
-	if m := run(s.f, s, table); m != nil {
+func settle(ctx context.Context, w rule.World, file []byte, live Live, table []rule.Row[*statement]) (*Evidence, *rule.Denied) {
+	s := &statement{f: rule.NewFacts(ctx, w), file: file, live: live}
+	if m := rule.Run(s.f, s, table); m != nil {
 		switch {
 		case s.c != nil:
-			return nil, deny(m, s.c.RequestID, s.c.ContractID)
+			return nil, rule.Deny(m, s.c.RequestID, s.c.ContractID)
 		case s.a != nil:
-			return nil, deny(m, "", s.a.ContractID)
+			return nil, rule.Deny(m, "", s.a.ContractID)
 		}
-		return nil, deny(m, "", "")
+		return nil, rule.Deny(m, "", "")
 	}
 	return &Evidence{File: file, Artifact: s.a, Contract: s.c, AttestedOnly: s.attested}, nil
 }
 
 // statement is evidence on its way.
 type statement struct {
-	f        *facts
+	f        *rule.Facts
 	file     []byte
 	a        *artifact.Reconciliation
 	digest   string
@@ -58,7 +64,7 @@ type statement struct {
 	entered  *record.Result
 	intent   *change.Intent
 	seen     *record.Sighting
-	live     func(context.Context) ([2]*alias.List, error)
+	live     Live
 	now      [2]sight
 	attested bool
 }
@@ -67,46 +73,46 @@ type statement struct {
 const evidenceAge = 24 * time.Hour
 
 // evidenceGates are what evidence of either kind must be.
-func evidenceGates(state record.State) []row[*statement] {
-	return []row[*statement]{
-		{"r form", 0, (*statement).form},
-		{"r quarantine", process, func(s *statement) *miss { return s.f.awake("r") }},
-		{"r signature", process, func(s *statement) *miss { return s.f.signedBy("r", s.a) }},
-		{"r contract", records, func(s *statement) *miss { return s.find(state) }},
-		{"r version", 0, func(s *statement) *miss {
-			return unless(same(s.a.OperationID, s.c.OperationID) && s.a.StateVersion == s.c.Version, "r", "version")
-		}},
-		{"r outcome", 0, (*statement).outcome},
-		{"r clock and floor", records, func(s *statement) *miss { return s.f.fresh("r", s.a.IssuedAt) }},
-		{"r time", records, (*statement).current},
-		{"r observation", records, (*statement).observed},
-		{"r locator", 0, func(s *statement) *miss {
-			return unless(!settles(s.a.Outcome).applied || s.a.VerifiedLocator != nil && *s.a.VerifiedLocator == s.c.Locator, "r", "locator")
-		}},
-		{"r fingerprint", 0, func(s *statement) *miss {
+func evidenceGates(state record.State) []rule.Row[*statement] {
+	return []rule.Row[*statement]{
+		rule.At("r form", 0, (*statement).form),
+		rule.At("r quarantine", rule.Process, func(s *statement) *rule.Miss { return s.f.Awake("r") }),
+		rule.At("r signature", rule.Process, func(s *statement) *rule.Miss { return s.f.SignedBy("r", s.a) }),
+		rule.At("r contract", rule.Records, func(s *statement) *rule.Miss { return s.find(state) }),
+		rule.At("r version", 0, func(s *statement) *rule.Miss {
+			return rule.Unless(rule.Same(s.a.OperationID, s.c.OperationID) && s.a.StateVersion == s.c.Version, "r", "version")
+		}),
+		rule.At("r outcome", 0, (*statement).outcome),
+		rule.At("r clock and floor", rule.Records, func(s *statement) *rule.Miss { return s.f.Fresh("r", s.a.IssuedAt) }),
+		rule.At("r time", rule.Records, (*statement).current),
+		rule.At("r observation", rule.Records, (*statement).observed),
+		rule.At("r locator", 0, func(s *statement) *rule.Miss {
+			return rule.Unless(!settles(s.a.Outcome).applied || s.a.VerifiedLocator != nil && *s.a.VerifiedLocator == s.c.Locator, "r", "locator")
+		}),
+		rule.At("r fingerprint", 0, func(s *statement) *rule.Miss {
 			if s.a.Outcome != artifact.OutcomeApplied {
 				return nil
 			}
 			post, err := s.intent.ExpectedPost()
-			return unless(err == nil && same(post, s.a.VerifiedFingerprint), "r", "fingerprint")
-		}},
-		{"r landing", records, (*statement).landed},
-		{"r live", process | appliance, (*statement).look},
+			return rule.Unless(err == nil && rule.Same(post, s.a.VerifiedFingerprint), "r", "fingerprint")
+		}),
+		rule.At("r landing", rule.Records, (*statement).landed),
+		rule.At("r live", rule.Process|rule.Appliance, (*statement).look),
 	}
 }
 
 // outcomeGates hold the outcome against what was observed and what is there.
-func outcomeGates() []row[*statement] {
-	return []row[*statement]{{"r contradicted", 0, (*statement).agrees}}
+func outcomeGates() []rule.Row[*statement] {
+	return []rule.Row[*statement]{rule.At("r contradicted", 0, (*statement).agrees)}
 }
 
 // releaseGates hold the observation against what is there: nothing is claimed of the
 // target, only that somebody has seen it as it is.
-func releaseGates() []row[*statement] {
-	return []row[*statement]{{"r contradicted", 0, func(s *statement) *miss {
+func releaseGates() []rule.Row[*statement] {
+	return []rule.Row[*statement]{rule.At("r contradicted", 0, func(s *statement) *rule.Miss {
 		first, second := s.now[0], s.now[1]
-		return unless(first == second && first.match == s.seen.Match, "r", "contradicted")
-	}}}
+		return rule.Unless(first == second && first.match == s.seen.Match, "r", "contradicted")
+	})}
 }
 
 // settling is what an outcome says.
@@ -130,31 +136,31 @@ func settles(outcome string) settling {
 	return settling{}
 }
 
-func (s *statement) form() *miss {
+func (s *statement) form() *rule.Miss {
 	a, err := artifact.ParseReconciliation(s.file)
 	if err != nil {
-		return no("r", "form")
+		return rule.No("r", "form")
 	}
 	s.a = a
 	s.digest, err = a.Digest()
-	return unless(err == nil, "r", "form")
+	return rule.Unless(err == nil, "r", "form")
 }
 
-func (s *statement) find(state record.State) *miss {
-	return s.f.view(func(v *store.View) (*miss, error) {
+func (s *statement) find(state record.State) *rule.Miss {
+	return s.f.View(func(v *store.View) (*rule.Miss, error) {
 		c, res, err := v.Contract(s.a.ContractID)
 		switch {
 		case errs.CodeOf(err) == errs.NotFound:
-			return no("r", "contract"), nil
+			return rule.No("r", "contract"), nil
 		case err != nil:
 			return nil, err
 		}
 		s.c, s.entered = c, res
 		if c.State != state || res.Released {
-			return no("r", "state"), nil
+			return rule.No("r", "state"), nil
 		}
 		if v.Consumed("reconciliation:" + s.digest) {
-			return no("r", "consumed"), nil
+			return rule.No("r", "consumed"), nil
 		}
 		s.intent, err = v.Intent(c)
 		return nil, err
@@ -163,51 +169,51 @@ func (s *statement) find(state record.State) *miss {
 
 // outcome refuses one that does not belong to where the contract comes from. A release
 // is the statement that the rollback was not applied.
-func (s *statement) outcome() *miss {
+func (s *statement) outcome() *rule.Miss {
 	if s.c.State == record.RollbackFailed {
-		return unless(s.a.Outcome == artifact.OutcomeRollbackNotApplied, "r", "outcome")
+		return rule.Unless(s.a.Outcome == artifact.OutcomeRollbackNotApplied, "r", "outcome")
 	}
 	o := settles(s.a.Outcome)
-	return unless(o.origin != "" && o.origin == s.c.Origin, "r", "outcome")
+	return rule.Unless(o.origin != "" && o.origin == s.c.Origin, "r", "outcome")
 }
 
-func (s *statement) current() *miss {
-	t, m := s.f.time()
+func (s *statement) current() *rule.Miss {
+	t, m := s.f.Time()
 	if m != nil {
 		return m
 	}
 	issued := s.a.IssuedAt
-	return unless(!issued.Before(s.entered.At) && !issued.After(t.now.Add(ahead)) && !t.now.After(issued.Add(evidenceAge)), "r", "time")
+	return rule.Unless(!issued.Before(s.entered.At) && !issued.After(t.Now.Add(rule.Ahead)) && !t.Now.After(issued.Add(evidenceAge)), "r", "time")
 }
 
 // observed finds the observation that the evidence cites, of this very version.
-func (s *statement) observed() *miss {
-	return s.f.view(func(v *store.View) (*miss, error) {
+func (s *statement) observed() *rule.Miss {
+	return s.f.View(func(v *store.View) (*rule.Miss, error) {
 		all, err := v.Sightings(s.c.ContractID)
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range all {
-			if same(o.Digest, s.a.ObservationDigest) && o.Version == s.c.Version {
+			if rule.Same(o.Digest, s.a.ObservationDigest) && o.Version == s.c.Version {
 				s.seen = o
 			}
 		}
-		return unless(s.seen != nil, "r", "observation"), nil
+		return rule.Unless(s.seen != nil, "r", "observation"), nil
 	})
 }
 
 // landed refuses "not applied" from an observation that was made while the write could
 // still land: the later the look, the better the proof, and never the other way round.
-func (s *statement) landed() *miss {
+func (s *statement) landed() *rule.Miss {
 	if settles(s.a.Outcome).applied {
 		return nil
 	}
-	return s.f.view(func(v *store.View) (*miss, error) {
+	return s.f.View(func(v *store.View) (*rule.Miss, error) {
 		ok, err := v.Landed(s.c, s.entered, s.seen)
 		if err != nil {
 			return nil, err
 		}
-		return unless(ok, "r", "landing"), nil
+		return rule.Unless(ok, "r", "landing"), nil
 	})
 }
 
@@ -216,28 +222,30 @@ func (s *statement) landed() *miss {
 const settleTime = 6 * time.Second
 
 // look makes the two reads of now.
-func (s *statement) look() *miss {
-	if err := s.f.beyond(process | appliance); err != nil {
-		return failed("r", "read", err)
+func (s *statement) look() *rule.Miss {
+	err := s.f.Beyond(rule.Appliance)
+	policy, perr := s.f.Policy()
+	if err = cmp.Or(err, perr); err != nil {
+		return rule.Failed("r", "read", err)
 	}
-	lists, err := s.live(s.f.ctx)
+	lists, err := s.live(s.f.Context())
 	if err != nil {
-		return failed("r", "read", err)
+		return rule.Failed("r", "read", err)
 	}
-	apart := s.f.world.Policy().Settle
+	apart := policy.Settle
 	if apart <= 0 {
 		apart = settleTime
 	}
 	first, second := lists[0], lists[1]
 	if first == nil || second == nil || first == second || second.Began.Sub(first.Ended) < apart {
-		return no("r", "read")
+		return rule.No("r", "read")
 	}
 	for i, l := range lists {
-		if !same(l.Target, s.c.Provenance.Appliance) {
-			return no("r", "identity")
+		if !rule.Same(l.Target, s.c.Provenance.Appliance) {
+			return rule.No("r", "identity")
 		}
 		if s.now[i], err = see(s.intent, s.c, l); err != nil {
-			return failed("r", "read", err)
+			return rule.Failed("r", "read", err)
 		}
 	}
 	return nil
@@ -246,7 +254,7 @@ func (s *statement) look() *miss {
 // agrees says whether three looks bear the outcome: the one that was signed and the two
 // of now. All three as claimed settle it; one of the opposite state denies it; a third
 // state leaves the signature alone.
-func (s *statement) agrees() *miss {
+func (s *statement) agrees() *rule.Miss {
 	want, against := artifact.MatchPre, artifact.MatchExpectedPost
 	if settles(s.a.Outcome).applied {
 		want, against = against, want
@@ -254,7 +262,7 @@ func (s *statement) agrees() *miss {
 	for _, match := range []string{s.seen.Match, s.now[0].match, s.now[1].match} {
 		switch match {
 		case against:
-			return no("r", "contradicted")
+			return rule.No("r", "contradicted")
 		case want:
 		default:
 			s.attested = true
@@ -295,7 +303,7 @@ func see(in *change.Intent, c *record.Contract, l *alias.List) (sight, error) {
 	}
 	found, err := l.Find(in.Target.Name)
 	if err != nil {
-		switch Reasoned(err, "") {
+		switch rule.Reasoned(err, "") {
 		case "target_unresolved", "target_too_large":
 			return sight{match: artifact.MatchAbsent}, nil
 		}
@@ -304,9 +312,9 @@ func see(in *change.Intent, c *record.Contract, l *alias.List) (sight, error) {
 	s := sight{artifact.MatchNeither, found.Fingerprint, found.Locator}
 	switch {
 	case found.Locator != c.Locator:
-	case same(found.Fingerprint, post):
+	case rule.Same(found.Fingerprint, post):
 		s.match = artifact.MatchExpectedPost
-	case same(found.Fingerprint, pre):
+	case rule.Same(found.Fingerprint, pre):
 		s.match = artifact.MatchPre
 	}
 	return s, nil
