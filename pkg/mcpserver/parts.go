@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 
+	"pfsensemcp/pkg/mcpserver/internal/about"
 	"pfsensemcp/pkg/mcpserver/internal/admin"
 	"pfsensemcp/pkg/mcpserver/internal/guide"
 	"pfsensemcp/pkg/mcpserver/internal/schema"
@@ -34,6 +35,10 @@ type (
 	Schema = schema.Cache
 	// About is what operators may know of mcpd's settings.
 	About = admin.About
+	// ApplianceIdentity is what guidance is judged against.
+	ApplianceIdentity = about.Identity
+	// InterfaceNames is how the appliance names interfaces.
+	InterfaceNames = about.InterfaceNames
 	// Appliance is the part of the client that operators' questions need.
 	Appliance = admin.Appliance
 )
@@ -57,6 +62,12 @@ func NewKey(read func() (secretfile.Secret, error), redact func([]byte)) (*Key, 
 // NewSchema returns the appliance's own document; nothing is read before the first
 // question about it.
 func NewSchema(a schema.Appliance) *Schema { return schema.New(a) }
+
+// NewApplianceIdentity returns an ApplianceIdentity that asks on its first use.
+func NewApplianceIdentity(a Appliance) *ApplianceIdentity { return about.NewIdentity(a) }
+
+// NewInterfaceNames returns an InterfaceNames that asks on its first use.
+func NewInterfaceNames(a Appliance) *InterfaceNames { return about.NewInterfaceNames(a) }
 
 // NewAdmin returns the operators' service. doc is the appliance's own document;
 // nil means that no contract of it is handed out.

@@ -1,4 +1,12 @@
-package mcpserver
+// Package about owns what mcpd finds out about the appliance for its own use: the
+// edition and version against which guidance is judged, and how interfaces are
+// named in its answers.
+//
+// mcpserver alone imports it. It asks the two compiled endpoints and takes nothing
+// from a caller; what the appliance says is kept only when it is one of our words
+// or has the form of a version. The attack it stops: a text of the appliance, or of
+// a caller, that passes for a fact about it.
+package about
 
 import (
 	"context"
@@ -38,23 +46,26 @@ const (
 // maxVersion is the longest version that is passed on, in bytes.
 const maxVersion = 32
 
-// ApplianceIdentity knows edition and version of the appliance, for the judgement
+// Appliance is the part of the client that is needed here.
+type Appliance interface {
+	Get(context.Context, pfrest.Caller, pfrest.Endpoint, pfrest.Page) (pfrest.Answer, error)
+}
+
+// Identity knows edition and version of the appliance, for the judgement
 // of guidance and for nothing else. It asks the appliance itself and takes
 // nothing from a caller.
-type ApplianceIdentity struct {
-	appliance interface {
-		Get(context.Context, pfrest.Caller, pfrest.Endpoint, pfrest.Page) (pfrest.Answer, error)
-	}
-	path pfrest.Endpoint
+type Identity struct {
+	appliance Appliance
+	path      pfrest.Endpoint
 
 	mu    sync.Mutex
 	value *guidancepb.Identity
 	until time.Time
 }
 
-// NewApplianceIdentity returns an ApplianceIdentity that asks on its first use.
-func NewApplianceIdentity(a Appliance) *ApplianceIdentity {
-	i := &ApplianceIdentity{appliance: a}
+// NewIdentity returns an Identity that asks on its first use.
+func NewIdentity(a Appliance) *Identity {
+	i := &Identity{appliance: a}
 	if row, ok := catalog.Lookup(versionTool); ok {
 		i.path = pfrest.Endpoint(row.Path)
 	}
@@ -63,7 +74,7 @@ func NewApplianceIdentity(a Appliance) *ApplianceIdentity {
 
 // Get returns what is known. Any failure is an identity that says unknown. The
 // value is the caller's to read and nobody's to change.
-func (i *ApplianceIdentity) Get(ctx context.Context, caller pfrest.Caller) *guidancepb.Identity {
+func (i *Identity) Get(ctx context.Context, caller pfrest.Caller) *guidancepb.Identity {
 	i.mu.Lock()
 	value, fresh := i.value, time.Now().Before(i.until)
 	i.mu.Unlock()

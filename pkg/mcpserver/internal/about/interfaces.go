@@ -1,4 +1,4 @@
-package mcpserver
+package about
 
 import (
 	"context"
@@ -21,9 +21,7 @@ const (
 // InterfaceNames knows how the appliance names interfaces in its answers: id,
 // descr or if.
 type InterfaceNames struct {
-	appliance interface {
-		Get(context.Context, pfrest.Caller, pfrest.Endpoint, pfrest.Page) (pfrest.Answer, error)
-	}
+	appliance Appliance
 
 	mu    sync.Mutex
 	value string
