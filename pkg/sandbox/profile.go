@@ -58,9 +58,9 @@ func Executord() Profile {
 	return Profile{Name: "executord", May: Unix | Internet | State | Device}
 }
 
-// Witness is the profile of `executord witness`: a TPM, and the TLS listener
-// that was opened before.
-func Witness() Profile { return Profile{Name: "witness", May: Device} }
+// Witness is the profile of `executord witness`: a TPM (a device, or in the lab a
+// Unix socket), and the TLS listener that was opened before.
+func Witness() Profile { return Profile{Name: "witness", May: Device | Unix} }
 
 // internet reports whether an internet socket can be made.
 func (p Profile) internet() bool { return len(p.TCP) > 0 }

@@ -38,7 +38,7 @@ func alwaysAllowed() []string {
 // fileCalls are for a daemon that keeps files: a rotating log, a store.
 func fileCalls() []string {
 	return []string{
-		"ftruncate", "fallocate", "fsync", "fdatasync", "flock", "fchmod",
+		"ftruncate", "fallocate", "fsync", "fdatasync", "flock", "fchmod", "fstatfs",
 		"mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat",
 	}
 }
