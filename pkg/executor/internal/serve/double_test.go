@@ -291,7 +291,7 @@ func newBench(t *testing.T) *bench {
 		},
 		says: "requested", file: []byte(`{"a":1}`), step: anchor.Operational,
 	}}
-	b.found.Evidence.Baseline, b.found.Evidence.Witness = &forty1, &forty1
+	b.found.Evidence.Baseline, b.found.Evidence.Witness, b.found.Witness = &forty1, &forty1, &forty1
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.logger, b.s = log, over(b.double, Facts{Version: "test", Enabled: true, Relay: true, TLSMode: "strict", Limits: store.DefaultLimits(), Metrics: b.reg})
 	b.front, b.admin = b.dial(t, "exec", mcpdUID), b.dial(t, "exec-admin", operatorUID)

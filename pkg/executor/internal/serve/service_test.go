@@ -499,7 +499,7 @@ func TestStepsOfPeopleNeedAPersonAndTheStepThatHeSaw(t *testing.T) {
 func TestACounterThatDisagreesIsShownWithBothValues(t *testing.T) {
 	b := newBench(t)
 	forty2 := int64(42)
-	b.found.Evidence.Witness, b.found.Evidence.Anchor = &forty2, change.EvidenceMismatch
+	b.found.Evidence.Witness, b.found.Witness, b.found.Evidence.Anchor = &forty2, &forty2, change.EvidenceMismatch
 	b.step, b.err = anchor.Nothing, anchor.Conflict(41, 42)
 	r, err := b.Admin.AnchorStatus(soon(t), &executorpb.AnchorStatusRequest{})
 	if err != nil || r.GetAnchor().GetStoreValue() != 41 || r.GetAnchor().GetWitnessValue() != 42 || r.GetStep() != executorpb.AnchorStep_ANCHOR_STEP_RECORDED || !strings.Contains(r.GetNext(), "mcpctl anchor rebaseline") {
@@ -661,7 +661,7 @@ func TestDiscoverAndPlanShowBothAxesAndWhatBindsAnApproval(t *testing.T) {
 		t.Errorf("an unknown target: %v", err)
 	}
 	b.found.Status = ceremony.Status{Quarantine: "anchor_mismatch", Why: "quarantine"}
-	b.found.Evidence.Witness = nil
+	b.found.Evidence.Witness, b.found.Witness = nil, nil
 	if d, err = b.Admin.Discover(ctx, &executorpb.DiscoverRequest{}); err != nil || d.GetPosture().GetQuarantine() != "anchor_mismatch" || d.GetPosture().GetWhy() != "quarantine" || d.GetPosture().GetWriteCapabilitiesActive() != 0 || d.GetAnchor().WitnessValue != nil {
 		t.Errorf("%v, %v", d, err)
 	}
