@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,18 +15,17 @@ import (
 	docspb "pfsensemcp/proto/docs/v1"
 	"pfsensemcp/test/daemontest"
 	"pfsensemcp/test/fakedocs"
+	"pfsensemcp/test/programs"
 )
 
 // built builds the program with the tags.
 func built(t *testing.T, tags string) string {
 	t.Helper()
-	exe := filepath.Join(daemontest.Dir(t), "docfetchd")
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", tags, "-o", exe, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	dir := daemontest.Dir(t)
+	if err := programs.Build(tags, dir, "cmd/docfetchd"); err != nil {
+		t.Fatal(err)
 	}
-	return exe
+	return filepath.Join(dir, "docfetchd")
 }
 
 // traces are what a program has in it that can be told another host, address or

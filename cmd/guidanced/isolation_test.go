@@ -21,6 +21,7 @@ import (
 	"pfsensemcp/pkg/guidance"
 	guidancepb "pfsensemcp/proto/guidance/v1"
 	"pfsensemcp/test/daemontest"
+	"pfsensemcp/test/programs"
 )
 
 func uid() string { return strconv.Itoa(os.Getuid()) }
@@ -192,13 +193,11 @@ func proc(t *testing.T, pid int, field string) string {
 // shipped builds the program as it ships.
 func shipped(t *testing.T) string {
 	t.Helper()
-	exe := filepath.Join(daemontest.Dir(t), "guidanced")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "grpcnotrace", "-o", exe, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	dir := daemontest.Dir(t)
+	if err := programs.Build(programs.Shipped, dir, "cmd/guidanced"); err != nil {
+		t.Fatal(err)
 	}
-	return exe
+	return filepath.Join(dir, "guidanced")
 }
 
 // maxResident is what an idle guidanced may hold, in KiB.

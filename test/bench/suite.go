@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfsensemcp/test/bench/rig"
+	"pfsensemcp/test/programs"
 )
 
 // start is from exec of mcpd to its READY=1.
@@ -40,7 +41,7 @@ func (b *bench) suite() error {
 	}
 	defer r.Close()
 	var procs []*rig.Proc
-	for _, name := range rig.Daemons {
+	for _, name := range programs.Names() {
 		p, _, err := r.Start(name, "")
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/test/fakepf"
+	"pfsensemcp/test/programs"
 	"pfsensemcp/test/rawmcp"
 	"pfsensemcp/test/suite"
 )
@@ -124,7 +125,7 @@ func argsOf(tool *catalog.Tool, flags []bool) (out []map[string]any) {
 // all daemons.
 func (r *rig) leaks() []string {
 	logs := map[string]string{}
-	for _, name := range suite.Daemons {
+	for _, name := range programs.Names() {
 		logs[name] = r.Proc(name).Output()
 	}
 	return search(r.find, append(r.client.Notes(), r.lines...), logs)

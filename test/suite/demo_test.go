@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"pfsensemcp/test/daemontest"
+	"pfsensemcp/test/programs"
 	"pfsensemcp/test/rawmcp"
 )
 
@@ -38,13 +38,7 @@ var demoBuilt = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(bin, "demo"), 0o755); err != nil {
-		return err
-	}
-	cmd := exec.Command("go", "build", "-tags", "grpcnotrace,pfsense_demo", "-trimpath", "-o", filepath.Join(bin, "demo")+"/", "./cmd/docfetchd", "./cmd/executord")
-	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return cmd.Run()
+	return programs.Build(programs.Demo, filepath.Join(bin, "demo"), "cmd/docfetchd", "cmd/executord")
 })
 
 // leftOver returns what is still there of a suite that ran in dir: files, and

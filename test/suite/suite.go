@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,33 +20,9 @@ import (
 
 	"pfsensemcp/test/daemontest"
 	"pfsensemcp/test/fakepf"
+	"pfsensemcp/test/programs"
 	"pfsensemcp/test/rawmcp"
 )
-
-// Users of the suite under root. They exist nowhere but here: the daemons take
-// numbers where names are not known.
-const (
-	UIDMcpd, UIDGuidanced, UIDDocfetchd, UIDExecutord = 61001, 61002, 61003, 61004
-	UIDClient, UIDOperator, UIDNobody                 = 61010, 61011, 61012
-	GIDClients, GIDAdmin, GIDMcpd                     = 62001, 62002, 62003
-)
-
-// Daemons are the four, in the order in which they start.
-var Daemons = []string{"guidanced", "docfetchd", "executord", "mcpd"}
-
-// row is where a daemon's sockets are and who may reach them.
-type row struct {
-	uid     int
-	args    []string
-	sockets map[string]int // name to group
-}
-
-var rows = map[string]row{
-	"guidanced": {UIDGuidanced, nil, map[string]int{"guidance": GIDMcpd}},
-	"docfetchd": {UIDDocfetchd, nil, map[string]int{"docs": GIDMcpd, "docs-admin": GIDAdmin}},
-	"executord": {UIDExecutord, nil, map[string]int{"exec": GIDMcpd, "exec-admin": GIDAdmin}},
-	"mcpd":      {UIDMcpd, []string{"serve"}, map[string]int{"mcp": GIDClients, "mcpd-admin": GIDAdmin}},
-}
 
 // Options changes what is started. The zero value is the usual suite.
 type Options struct {
@@ -57,7 +32,7 @@ type Options struct {
 	Settings  string   // lines for mcpd.toml
 	Env       []string // added to mcpd's environment
 	Fixtures  bool     // mcpd of the test build, with what the conformance suite calls by name
-	Only      []string // of Daemons; nil: all
+	Only      []string // of the daemons; nil: all
 }
 
 // Suite is one running suite.
@@ -81,12 +56,8 @@ var build = sync.OnceValues(func() (string, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-o", dir+"/",
-		"./cmd/mcpd", "./cmd/guidanced", "./cmd/docfetchd", "./cmd/executord", "./cmd/mcpctl", "./test/fakepf/cmd/fakepf", "./test/fakedocs/cmd/fakedocs")
-	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the suite: %w\n%s", err, out)
+	if err := programs.Build(programs.Shipped, dir, programs.Suite()...); err != nil {
+		return "", err
 	}
 	return dir, nil
 })
@@ -97,13 +68,7 @@ var buildFixtures = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-tags", "grpcnotrace,pfsense_fixtures", "-trimpath", "-o", bin+"/fixtures/", "./cmd/mcpd")
-	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the fixtures: %w\n%s", err, out)
-	}
-	return bin + "/fixtures", nil
+	return bin + "/fixtures", programs.Build(programs.Fixtures, bin+"/fixtures", "cmd/mcpd")
 })
 
 // Cleanup removes the programs; for TestMain.
@@ -139,11 +104,11 @@ func New(t *testing.T, o Options) *Suite {
 	}
 	if o.CA != nil {
 		ca = filepath.Join(s.Dir, "ca.pem")
-		s.file("ca.pem", string(o.CA), UIDMcpd)
+		s.file("ca.pem", string(o.CA), programs.UIDMcpd)
 	}
-	s.file("read-key", fakepf.ReadKey+"\n", UIDMcpd)
+	s.file("read-key", fakepf.ReadKey+"\n", programs.UIDMcpd)
 	s.chmod(s.Dir, 0o755)
-	for _, name := range Daemons {
+	for _, name := range programs.Names() {
 		settings := fmt.Sprintf("socket_dir = %q\n", s.Dir)
 		// Under root the caller's files and groups are those of a host, so the
 		// sandbox is whole; otherwise the caller may hold anything.
@@ -164,19 +129,19 @@ func New(t *testing.T, o Options) *Suite {
 		} else {
 			settings += fmt.Sprintf("mcpd_user = \"%d\"\n", s.uid("mcpd"))
 		}
-		s.file(name+".toml", settings, rows[name].uid)
-		for socket, gid := range rows[name].sockets {
-			s.socketDir(socket, rows[name].uid, gid)
+		s.file(name+".toml", settings, programs.Named(name).UID)
+		for socket, gid := range programs.Named(name).Sockets {
+			s.socketDir(socket, programs.Named(name).UID, gid)
 		}
 	}
 	if o.Only == nil {
-		o.Only = Daemons
+		o.Only = programs.Names()
 	}
 	for _, name := range o.Only {
 		s.Start(name)
 	}
 	t.Cleanup(func() {
-		for _, name := range Daemons {
+		for _, name := range programs.Names() {
 			if p := s.procs[name]; p != nil && !p.Ended() {
 				p.Stop()
 			}
@@ -188,21 +153,21 @@ func New(t *testing.T, o Options) *Suite {
 // Start starts a daemon, again after Kill, and waits until it is healthy.
 func (s *Suite) Start(name string) {
 	s.t.Helper()
-	r := rows[name]
+	r := programs.Named(name)
 	o := daemontest.Options{
 		Exe:  filepath.Join(s.Bin, name),
-		Args: append(append([]string{}, r.args...), "--config", filepath.Join(s.Dir, name+".toml")),
+		Args: append(append([]string{}, r.Args...), "--config", filepath.Join(s.Dir, name+".toml")),
 	}
 	if name == "mcpd" {
 		o.Exe, o.Env = s.mcpd, s.env
 	}
 	if Root() {
-		o.User = &syscall.Credential{Uid: uint32(r.uid), Gid: uint32(r.uid)}
-		for _, gid := range r.sockets {
+		o.User = &syscall.Credential{Uid: uint32(r.UID), Gid: uint32(r.UID)}
+		for _, gid := range r.Sockets {
 			o.User.Groups = append(o.User.Groups, uint32(gid))
 		}
 		if name == "mcpd" {
-			o.User.Groups = append(o.User.Groups, GIDMcpd)
+			o.User.Groups = append(o.User.Groups, programs.GIDMcpd)
 		}
 	}
 	p := daemontest.Start(s.t.(*testing.T), o)
@@ -242,7 +207,7 @@ func (s *Suite) clientUser() *syscall.Credential {
 	if !Root() {
 		return nil
 	}
-	return &syscall.Credential{Uid: UIDClient, Gid: UIDClient, Groups: []uint32{GIDClients}}
+	return &syscall.Credential{Uid: programs.UIDClient, Gid: programs.UIDClient, Groups: []uint32{programs.GIDClients}}
 }
 
 // ClientProc is what starts a program as the MCP client's user.
@@ -267,14 +232,14 @@ func (s *Suite) Errors(name string) []string {
 
 func (s *Suite) operator() int {
 	if Root() {
-		return UIDOperator
+		return programs.UIDOperator
 	}
 	return os.Geteuid()
 }
 
 func (s *Suite) uid(name string) int {
 	if Root() {
-		return rows[name].uid
+		return programs.Named(name).UID
 	}
 	return os.Geteuid()
 }

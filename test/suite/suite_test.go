@@ -15,6 +15,7 @@ import (
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/test/daemontest"
 	"pfsensemcp/test/fakepf"
+	"pfsensemcp/test/programs"
 	"pfsensemcp/test/rawmcp"
 )
 
@@ -118,7 +119,7 @@ func TestAClientReadsAFirewallThroughFourDaemons(t *testing.T) {
 			t.Errorf("%s carried a header it must not: %v", r.Path, r.Header)
 		}
 	}
-	for _, d := range Daemons {
+	for _, d := range programs.Names() {
 		if bad := s.Errors(d); len(bad) > 0 {
 			t.Errorf("%s logged errors: %q", d, bad)
 		}
@@ -241,16 +242,16 @@ func TestEachUserReachesOnlyTheSocketsMeantForIt(t *testing.T) {
 		groups []uint32
 		want   string
 	}{
-		{"an MCP user", UIDClient, []uint32{GIDClients}, "mcp connected"},
-		{"an operator", UIDOperator, []uint32{GIDAdmin}, "mcpd-admin served,docs-admin served,exec-admin served"},
-		{"mcpd", UIDMcpd, []uint32{GIDMcpd}, "guidance served,docs served,exec served,mcp connected,mcpd-admin closed"},
-		{"guidanced", UIDGuidanced, nil, "guidance closed"},
-		{"docfetchd", UIDDocfetchd, nil, "docs closed,docs-admin closed"},
-		{"executord", UIDExecutord, nil, "exec closed,exec-admin closed"},
-		{"nobody", UIDNobody, nil, ""},
+		{"an MCP user", programs.UIDClient, []uint32{programs.GIDClients}, "mcp connected"},
+		{"an operator", programs.UIDOperator, []uint32{programs.GIDAdmin}, "mcpd-admin served,docs-admin served,exec-admin served"},
+		{"mcpd", programs.UIDMcpd, []uint32{programs.GIDMcpd}, "guidance served,docs served,exec served,mcp connected,mcpd-admin closed"},
+		{"guidanced", programs.UIDGuidanced, nil, "guidance closed"},
+		{"docfetchd", programs.UIDDocfetchd, nil, "docs closed,docs-admin closed"},
+		{"executord", programs.UIDExecutord, nil, "exec closed,exec-admin closed"},
+		{"nobody", programs.UIDNobody, nil, ""},
 		{
-			"nobody in every group", UIDNobody,
-			[]uint32{GIDClients, GIDAdmin, GIDMcpd},
+			"nobody in every group", programs.UIDNobody,
+			[]uint32{programs.GIDClients, programs.GIDAdmin, programs.GIDMcpd},
 			"mcp connected,mcpd-admin closed,guidance closed,docs closed,docs-admin closed,exec closed,exec-admin closed",
 		},
 	} {
@@ -305,7 +306,7 @@ func (s *Suite) helper(t *testing.T) string {
 
 func TestTheKernelHoldsEveryRunningDaemon(t *testing.T) {
 	s := New(t, Options{})
-	for _, name := range Daemons {
+	for _, name := range programs.Names() {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Proc(name).PID()))
 		if err != nil {
 			t.Fatal(err)

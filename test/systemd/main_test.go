@@ -2,12 +2,12 @@ package systemd
 
 import (
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"pfsensemcp/test/programs"
 )
 
 var (
@@ -38,12 +38,9 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	made = dir
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", dir+"/",
-		"./cmd/mcpd", "./cmd/guidanced", "./cmd/docfetchd", "./cmd/executord", "./cmd/mcpctl", "./test/fakepf/cmd/fakepf")
-	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the programs: %w\n%s", err, out)
+	// mcpsign is in the package too.
+	if err := programs.Build(programs.Shipped, dir, append(programs.Suite(), "cmd/mcpsign")...); err != nil {
+		return "", err
 	}
 	return dir, nil
 })

@@ -16,8 +16,8 @@ const deploy = "../../deploy/systemd"
 // exposure is the most that `systemd-analyze security` may say of a daemon.
 var exposure = map[string]float64{"guidanced": 0.5, "docfetchd": 1.3, "mcpd": 1.3, "executord": 1.5}
 
-// programs are what ExecStart= and ExecReload= name.
-var programs = []string{"mcpd", "guidanced", "docfetchd", "executord", "kill"}
+// named are what ExecStart= and ExecReload= name.
+var named = []string{"mcpd", "guidanced", "docfetchd", "executord", "kill"}
 
 // analyze returns systemd-analyze; where it is missing the test is skipped, in
 // CI it fails.
@@ -48,7 +48,7 @@ func tree(t *testing.T) string {
 	if err := os.CopyFS(units, os.DirFS(filepath.Join(deploy, "units"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range programs {
+	for _, p := range named {
 		if err := os.WriteFile(filepath.Join(bin, p), []byte("#!/bin/false\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}

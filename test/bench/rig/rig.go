@@ -17,35 +17,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pfsensemcp/test/programs"
 )
 
-// Users of the daemons and of clients under root; they exist nowhere else.
-const (
-	uidMcpd, uidGuidanced, uidDocfetchd, uidExecutord = 61001, 61002, 61003, 61004
-	gidClients, gidAdmin, gidMcpd                     = 62001, 62002, 62003
-
-	firstClient = 61020
-)
+// firstClient is the first of the clients' users under root; they exist nowhere.
+const firstClient = 61020
 
 // patience bounds every wait for a process.
 const patience = 60 * time.Second
-
-// Daemons are the four, in the order in which they start.
-var Daemons = []string{"guidanced", "docfetchd", "executord", "mcpd"}
-
-// row is where a daemon's sockets are and who may reach them.
-type row struct {
-	uid     int
-	args    []string
-	sockets map[string]int // name to group
-}
-
-var rows = map[string]row{
-	"guidanced": {uidGuidanced, nil, map[string]int{"guidance": gidMcpd}},
-	"docfetchd": {uidDocfetchd, nil, map[string]int{"docs": gidMcpd, "docs-admin": gidAdmin}},
-	"executord": {uidExecutord, nil, map[string]int{"exec": gidMcpd, "exec-admin": gidAdmin}},
-	"mcpd":      {uidMcpd, []string{"serve"}, map[string]int{"mcp": gidClients, "mcpd-admin": gidAdmin}},
-}
 
 // Rig is one appliance and the daemons that were started beside it.
 type Rig struct {
@@ -67,7 +47,7 @@ func Client(n int) *syscall.Credential {
 		return nil
 	}
 	uid := uint32(firstClient + n)
-	return &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{gidClients}}
+	return &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{programs.GIDClients}}
 }
 
 // New starts a pretend appliance with so many rows in each of its long lists.
@@ -101,7 +81,7 @@ func (r *Rig) Socket(name string) string { return filepath.Join(r.Dir, name, nam
 // Start starts a daemon with more lines for its settings and returns it when it
 // says that it is ready, and how long that took.
 func (r *Rig) Start(name, settings string) (*Proc, time.Duration, error) {
-	w := rows[name]
+	w := programs.Named(name)
 	if err := r.prepare(name, settings); err != nil {
 		return nil, 0, err
 	}
@@ -110,19 +90,19 @@ func (r *Rig) Start(name, settings string) (*Proc, time.Duration, error) {
 		return nil, 0, err
 	}
 	defer notify.Close()
-	argv := append([]string{filepath.Join(r.Bin, name)}, w.args...)
+	argv := append([]string{filepath.Join(r.Bin, name)}, w.Args...)
 	if wrap := r.Wrap[name]; wrap != nil {
-		argv = append(append([]string{}, wrap...), w.args...)
+		argv = append(append([]string{}, wrap...), w.Args...)
 	}
 	p := &Proc{Name: name, argv: append(argv, "--config", r.path(name+".toml"))}
 	p.env = []string{"NOTIFY_SOCKET=" + notify.LocalAddr().String()}
 	if Root() {
-		p.user = &syscall.Credential{Uid: uint32(w.uid), Gid: uint32(w.uid)}
-		for _, gid := range w.sockets {
+		p.user = &syscall.Credential{Uid: uint32(w.UID), Gid: uint32(w.UID)}
+		for _, gid := range w.Sockets {
 			p.user.Groups = append(p.user.Groups, uint32(gid))
 		}
 		if name == "mcpd" {
-			p.user.Groups = append(p.user.Groups, gidMcpd)
+			p.user.Groups = append(p.user.Groups, programs.GIDMcpd)
 		}
 	}
 	begun := time.Now()
@@ -148,7 +128,7 @@ func (r *Rig) Stop(p *Proc) {
 
 // prepare writes a daemon's settings, its key and the directories of its sockets.
 func (r *Rig) prepare(name, more string) error {
-	w := rows[name]
+	w := programs.Named(name)
 	s := fmt.Sprintf("socket_dir = %q\n", r.Dir)
 	if Root() {
 		s += "sandbox = \"require\"\n"
@@ -160,16 +140,16 @@ func (r *Rig) prepare(name, more string) error {
 		s += fmt.Sprintf("api_url = %q\nidentity = \"bench reader\"\napi_key_file = %q\ntls_mode = \"auto\"\ntls_ca_file = %q\noperators_may_use_mcp = true\n",
 			r.Appliance.URL, r.path("read-key"), r.path("ca.pem"))
 	} else {
-		s += fmt.Sprintf("mcpd_user = \"%d\"\n", owner(rows["mcpd"].uid))
+		s += fmt.Sprintf("mcpd_user = \"%d\"\n", owner(programs.UIDMcpd))
 	}
-	err := r.file(name+".toml", []byte(s+more), w.uid)
+	err := r.file(name+".toml", []byte(s+more), w.UID)
 	if name == "mcpd" {
-		err = errors.Join(err, r.file("read-key", []byte(r.Appliance.Key+"\n"), w.uid), r.file("ca.pem", r.Appliance.CA, w.uid))
+		err = errors.Join(err, r.file("read-key", []byte(r.Appliance.Key+"\n"), w.UID), r.file("ca.pem", r.Appliance.CA, w.UID))
 	}
 	if Root() {
-		for socket, gid := range w.sockets {
+		for socket, gid := range w.Sockets {
 			p := r.path(socket)
-			err = errors.Join(err, os.MkdirAll(p, 0o750), os.Chown(p, w.uid, gid), os.Chmod(p, 0o750|os.ModeSetgid))
+			err = errors.Join(err, os.MkdirAll(p, 0o750), os.Chown(p, w.UID, gid), os.Chmod(p, 0o750|os.ModeSetgid))
 		}
 	}
 	return err
