@@ -248,3 +248,20 @@ func FuzzKeyFiles(f *testing.F) {
 		}
 	})
 }
+
+func TestNoByteOfACounterSecretIsZero(t *testing.T) {
+	for range 200 {
+		b, err := NewCounterAuth()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ParseCounterAuth(b); err != nil || bytes.IndexByte(got, 0) >= 0 {
+			t.Fatalf("%v", err)
+		}
+	}
+	with := append(bytes.Repeat([]byte("ab"), 32), '\n')
+	copy(with[20:], "00")
+	if _, err := ParseCounterAuth(with); err == nil {
+		t.Error("a secret with a zero byte was read")
+	}
+}

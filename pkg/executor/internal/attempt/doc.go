@@ -79,10 +79,13 @@ func (e *Env) Run(ctx context.Context, p Plan) (record.Contract, error) {
 	for _, row := range order {
 		e.point(row.name + " before")
 		done, err := row.do(a, ctx)
-		if done || err != nil {
+		if err != nil {
 			return a.k, err
 		}
 		e.point(row.name + " after")
+		if done {
+			break
+		}
 	}
 	return a.k, nil
 }

@@ -20,9 +20,9 @@ import (
 func (c *Ceremony) Discover(ctx context.Context) Discovery { return c.discover(ctx) }
 
 func (c *Ceremony) discover(ctx context.Context) Discovery {
-	ev, facts := c.evidence(ctx)
+	ev, facts, witness := c.evidence(ctx)
 	d := Discovery{
-		Status: c.Status(), Evidence: ev, Facts: facts, Executor: c.executor(), AttestationID: c.Attestation.KeyID, Account: c.Account,
+		Status: c.Status(), Evidence: ev, Facts: facts, Witness: witness, Executor: c.executor(), AttestationID: c.Attestation.KeyID, Account: c.Account,
 		StoreExists: c.store.Load() != nil, Complete: c.complete.Load(), Endpoints: len(exchange.Allowed()),
 	}
 	d.Seeded = d.StoreExists
@@ -36,7 +36,7 @@ func (c *Ceremony) discover(ctx context.Context) Discovery {
 
 // Plan analyses the way to a posture. It is analysis, never permission.
 func (c *Ceremony) Plan(ctx context.Context, capability, assurance string) (change.Plan, []posture.Explained, posture.Transitions, error) {
-	ev, _ := c.evidence(ctx)
+	ev, _, _ := c.evidence(ctx)
 	return posture.Analyse(ev, capability, assurance, c.executor())
 }
 

@@ -54,8 +54,8 @@ func (c *Ceremony) policyDigest() (string, error) {
 }
 
 // evidence finds out the state of both axes now: from the store and the counter, and
-// nothing else.
-func (c *Ceremony) evidence(ctx context.Context) (change.Evidence, anchor.Facts) {
+// nothing else. Witness is the counter's value, even before a store is founded on it.
+func (c *Ceremony) evidence(ctx context.Context) (change.Evidence, anchor.Facts, *int64) {
 	f := posture.Facts{
 		Configured: true, ConfigValid: true, WitnessConfigured: true, Lab: c.Store.Lab,
 		WriteGranted: c.Enabled, Endpoints: len(exchange.Allowed()),
@@ -90,12 +90,12 @@ func (c *Ceremony) evidence(ctx context.Context) (change.Evidence, anchor.Facts)
 			}
 		}
 	}
-	if f.Seeded {
+	if f.Seeded || facts.Written { // a person compares the value before it seeds a store
 		if n, err := c.Counter.Read(ctx); err == nil {
 			f.WitnessReachable, f.Witness = true, &n
 		}
 	}
-	return posture.Observe(f), facts
+	return posture.Observe(f), facts, f.Witness
 }
 
 // executor is what binds a plan to here. The appliance is the one that the latest
@@ -114,7 +114,7 @@ func (c *Ceremony) executor() change.Executor {
 
 // plan is the plan of a change, made anew from the store and the counter.
 func (c *Ceremony) plan(ctx context.Context) (*change.Plan, error) {
-	ev, _ := c.evidence(ctx)
+	ev, _, _ := c.evidence(ctx)
 	p := posture.Steady(ev, c.executor())
 	if _, err := p.Digest(); err != nil {
 		return nil, errs.Wrap(err, errs.Unavailable, "there is no plan to approve: something that it binds is not known").WithClass("anchor_unavailable").

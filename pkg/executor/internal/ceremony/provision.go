@@ -29,7 +29,7 @@ func (c *Ceremony) anchorState(ctx context.Context) (AnchorState, error) {
 	if ev.Baseline != nil {
 		s.Stored = *ev.Baseline
 	}
-	s.Fresh = ev.Witness
+	s.Fresh = st.Discovery.Witness
 	step, err := anchor.Step(s)
 	st.Step = step
 	return st, err
@@ -78,17 +78,20 @@ func (c *Ceremony) Provision(ctx context.Context, _ record.Actor, handle uint32,
 		if c.Index != 0 && handle != c.Index {
 			return errs.New(errs.Conflict, "anchor.nv_index names another handle").WithClass("conflict").WithNext("use that one, or change the setting")
 		}
-		if err := c.Counter.Use(handle, ""); err != nil { // no store pins one yet
-			return err
-		}
 		if st, err = c.anchorState(ctx); err != nil {
 			return err
 		}
 		if st.Step != expected {
 			return errs.New(errs.Conflict, "provisioning is at another step than the one that was shown").WithClass("conflict").WithNext("look again: mcpctl anchor status")
 		}
+		if err := c.Counter.Use(handle, ""); err != nil { // no store pins one yet
+			return err
+		}
+		if st, err = c.anchorState(ctx); err != nil {
+			return err
+		}
 		switch st.Step {
-		case anchor.Nothing, anchor.Selected, anchor.Sealed:
+		case anchor.Sealed:
 			err = planner.Define(ctx, handle)
 		case anchor.Defined:
 			_, err = planner.First(ctx, handle)

@@ -95,6 +95,7 @@ type Discovery struct {
 	Status        Status
 	Evidence      change.Evidence
 	Facts         anchor.Facts
+	Witness       *int64          // the counter's value, nil when it cannot be read; before a store stands on it too
 	Executor      change.Executor // members that are not known are ""
 	AttestationID string
 	Account       string
