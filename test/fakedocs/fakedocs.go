@@ -9,17 +9,8 @@ package fakedocs
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"io"
-	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"slices"
@@ -27,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pfsensemcp/test/loopback"
 )
 
 // Host is the name that the certificate is for.
@@ -80,30 +73,20 @@ func New(o Options) (*Server, error) {
 		s.Set("/"+topic+"/", HTML(Page(topic)))
 	}
 	var err error
-	if s.ln, err = net.Listen("tcp", o.Listen); err != nil {
+	if s.ln, err = loopback.Listen(o.Listen); err != nil {
 		return nil, err
 	}
-	if a, ok := s.ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		return nil, errors.Join(errors.New("the pretend site listens on loopback only"), s.ln.Close())
-	}
-	cert, err := s.certificate(o.Names)
+	id, err := loopback.Issue(loopback.Names{Authority: "pretend site CA", Server: o.Names[0], DNS: o.Names}, time.Now())
 	if err != nil {
 		return nil, errors.Join(err, s.ln.Close())
 	}
-	s.http = &http.Server{
-		Handler:           s,
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: o.MaxTLS, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}},
-		ReadHeaderTimeout: 10 * time.Second,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0),
-		ConnState: func(_ net.Conn, st http.ConnState) {
-			if st == http.StateNew {
-				s.mu.Lock()
-				s.conns++
-				s.mu.Unlock()
-			}
-		},
-	}
+	s.caPEM = id.CAPEM
+	conf := &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: o.MaxTLS, Certificates: []tls.Certificate{id.Leaf}, NextProtos: []string{"h2", "http/1.1"}}
+	s.http = loopback.Server(s, conf, func() {
+		s.mu.Lock()
+		s.conns++
+		s.mu.Unlock()
+	})
 	go s.http.ServeTLS(s.ln, "", "") //nolint:errcheck // always http.ErrServerClosed after Close
 	return s, nil
 }
@@ -112,11 +95,7 @@ func New(o Options) (*Server, error) {
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s, err := New(o)
-	if err != nil {
-		t.Fatalf("pretend site: %v", err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return loopback.For(t, s, err)
 }
 
 // Close ends the server, answers that hang included.
@@ -206,33 +185,4 @@ func Page(topic string) []byte {
 <pre><code>GET /api/v2/firewall/aliases?limit=5</code></pre>
 <p>` + strings.Repeat("The pretend guide goes on about it at some length. ", 60) + `</p></div>
 <footer>Foot of the page</footer></body></html>`)
-}
-
-// certificate makes a CA and a certificate for the names.
-func (s *Server) certificate(names []string) (tls.Certificate, error) {
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	now := time.Now()
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pretend site CA"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(30 * 24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	s.caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER})
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, ca, key.Public(), caKey)
-	return tls.Certificate{Certificate: [][]byte{der, caDER}, PrivateKey: key}, err
 }

@@ -11,8 +11,6 @@ package fakepf
 import (
 	"context"
 	"crypto/tls"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -21,13 +19,14 @@ import (
 	"time"
 
 	"pfsensemcp/test/fakepf/data"
+	"pfsensemcp/test/loopback"
 )
 
 // Server is one pretend appliance. All methods may be called from any goroutine.
 type Server struct {
 	opt   Options
 	set   *data.Set
-	certs *certs
+	id    *loopback.Identity
 	ln    net.Listener
 	http  *http.Server
 	done  chan struct{} // closed by Close: hanging answers end
@@ -57,29 +56,22 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.ln, err = net.Listen("tcp", s.opt.Listen); err != nil {
+	if s.ln, err = loopback.Listen(s.opt.Listen); err != nil {
 		return nil, err
 	}
-	if a, ok := s.ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		s.ln.Close()
-		return nil, errNotLoopback
-	}
-	if s.certs, err = newCerts(s.opt.Now); err != nil {
+	s.id, err = loopback.Issue(loopback.Names{
+		Authority: "pretend appliance CA", Server: "fw01.office.kestrel.test",
+		DNS: []string{"localhost"}, IP: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}, s.opt.Now())
+	if err != nil {
 		s.ln.Close()
 		return nil, err
 	}
-	s.http = &http.Server{
-		Handler:           s,
-		TLSConfig:         s.certs.config(s.opt.HTTP2),
-		ReadHeaderTimeout: 10 * time.Second,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0),
-		ConnState: func(_ net.Conn, st http.ConnState) {
-			if st == http.StateNew {
-				s.log.connections.Add(1)
-			}
-		},
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{s.id.Leaf}, NextProtos: []string{"http/1.1"}}
+	if s.opt.HTTP2 {
+		conf.NextProtos = []string{"h2", "http/1.1"}
 	}
+	s.http = loopback.Server(s, conf, func() { s.log.connections.Add(1) })
 	if !s.opt.HTTP2 {
 		s.http.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
 	}
@@ -109,11 +101,7 @@ func newServer(o Options) (*Server, error) {
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s, err := New(o)
-	if err != nil {
-		t.Fatalf("pretend appliance: %v", err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return loopback.For(t, s, err)
 }
 
 // Close ends the server, hanging answers and timed faults included. It waits
@@ -141,10 +129,10 @@ func (s *Server) Close() {
 func (s *Server) URL() string { return "https://" + s.ln.Addr().String() }
 
 // CAPEM returns the certificate of the CA that signed the server's own.
-func (s *Server) CAPEM() []byte { return s.certs.caPEM }
+func (s *Server) CAPEM() []byte { return s.id.CAPEM }
 
 // Pin returns the SHA-256 of the server's public key (SPKI), in base64.
-func (s *Server) Pin() string { return s.certs.pin }
+func (s *Server) Pin() string { return s.id.Pin }
 
 // after runs f after d unless the server is closed first; d 0 runs it at once.
 func (s *Server) after(d time.Duration, f func()) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pfsensemcp/test/fakepf/php"
+	"pfsensemcp/test/loopback"
 )
 
 // client is an HTTPS client that trusts the server's own CA and nothing else.
@@ -333,7 +334,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 }
 
 func TestLoopbackOnly(t *testing.T) {
-	if _, err := New(Options{Listen: "0.0.0.0:0"}); !errors.Is(err, errNotLoopback) {
+	if _, err := New(Options{Listen: "0.0.0.0:0"}); !errors.Is(err, loopback.ErrOutside) {
 		t.Fatal(err)
 	}
 }

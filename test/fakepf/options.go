@@ -1,14 +1,11 @@
 package fakepf
 
 import (
-	"errors"
 	"strings"
 	"time"
 
 	"pfsensemcp/test/fakepf/data"
 )
-
-var errNotLoopback = errors.New("the pretend appliance listens on loopback only")
 
 // Keys of the default Options. They open nothing but a pretend appliance.
 const (
