@@ -17,8 +17,13 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "verify" {
-		os.Exit(verify(os.Args[2:], os.Stdout, os.Stderr))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "verify":
+			os.Exit(verify(os.Args[2:], os.Stdout, os.Stderr))
+		case "witness":
+			os.Exit(witnessMain(os.Args[2:]))
+		}
 	}
 	d := &executord{}
 	os.Exit(daemon.Main(daemon.Spec{

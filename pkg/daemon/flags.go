@@ -65,9 +65,10 @@ func (s Spec) usage(w io.Writer) {
   --help-config    print every setting with its bounds and default
   --log-file PATH  log to PATH (yours alone, rotated) instead of standard error
   --version        print version and build
-
-Sockets, from systemd by name or made below the setting socket_dir:
 `, s.Command, strings.TrimSpace(s.About), s.Name)
+	if len(s.Sockets) > 0 {
+		fmt.Fprint(w, "\nSockets, from systemd by name or made below the setting socket_dir:\n")
+	}
 	for _, k := range s.Sockets {
 		fmt.Fprintf(w, "  %-15s  for %s\n", k.Name, k.For)
 	}

@@ -39,6 +39,9 @@ func (t *TPM) read(ctx context.Context) (int64, error) {
 // ready connects, identifies the index and opens the session. The index must have
 // a value.
 func (t *TPM) ready(ctx context.Context) (*chip.Conn, *chip.Index, error) {
+	if t.index == 0 {
+		return nil, nil, WrongName("no index is chosen for the counter")
+	}
 	c, err := t.dial(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -750,7 +750,7 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	}
 	c := open(t, TPMConfig{Address: good.Address, Auth: good.Auth})
 	_, err := c.Read(context.Background())
-	wants(t, err, ClassUnavailable)
+	wants(t, err, ClassName)
 	cfg := good
 	cfg.Address = "device:/dev/null/tpm"
 	_, err = open(t, cfg).Read(context.Background())

@@ -100,9 +100,6 @@ func (t *TPM) dial(ctx context.Context) (*chip.Conn, error) {
 // before every use of the secret: a secret shown to another index would be
 // refused, and refusals lock the TPM.
 func (t *TPM) identify(c *chip.Conn) (*chip.Index, error) {
-	if t.index == 0 {
-		return nil, Unavailable(nil, "no index is chosen for the counter")
-	}
 	i, err := c.Find(t.index)
 	switch {
 	case err != nil:

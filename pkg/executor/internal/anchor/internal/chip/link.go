@@ -171,8 +171,8 @@ func (l *link) exchange(command []byte) ([]byte, error) {
 	own := slices.Clone(command) // the caller's may change once we have given up
 	l.open.Add(1)
 	go func() {
-		defer l.open.Add(-1)
 		answer, err := roundTrip(l.rw, own)
+		l.open.Add(-1) // before the answer is seen, or the next operation would find us busy
 		done <- result{answer, err}
 	}()
 	t := time.NewTimer(l.timeout)
