@@ -13,7 +13,7 @@ var levels = map[string]int{
 	"pkg/errs": 0,
 
 	// L0: the ground floor.
-	"pkg/conf/internal/check": 5, "pkg/conf/internal/tomldoc": 5, "pkg/logging/internal/rotate": 5,
+	"pkg/nearest": 4, "pkg/conf/internal/check": 5, "pkg/conf/internal/tomldoc": 5, "pkg/logging/internal/rotate": 5,
 	"pkg/conf": 10, "pkg/jsonline": 10, "pkg/logging": 10, "pkg/metrics": 10, "pkg/sd": 10,
 	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10,
 
@@ -52,6 +52,8 @@ var levels = map[string]int{
 	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/ceremony": 37,
 	"pkg/executor/internal/show": 38, "pkg/executor/internal/doctor": 38, // what operators see
 	"pkg/executor/internal/watch": 39, "pkg/executor/internal/serve": 39,
+	"pkg/install/internal/layout": 35, "pkg/install/internal/place": 35, "pkg/install/internal/peek": 35,
+	"pkg/install/internal/peek/peektest":  36, // for tests
 	"pkg/install/doctor/internal/finding": 36, "pkg/install/doctor/internal/host": 37, "pkg/install/doctor": 38, "pkg/install": 39,
 	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 40,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
