@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"pfsensemcp/pkg/executor/internal/ceremony"
 	"pfsensemcp/pkg/executor/internal/ceremony/ceremonytest"
 	"pfsensemcp/pkg/executor/internal/store"
+	"pfsensemcp/pkg/executor/internal/store/record"
 	"pfsensemcp/pkg/executor/internal/watch"
 	"pfsensemcp/pkg/metrics"
 	executorpb "pfsensemcp/proto/executor/v1"
@@ -162,6 +164,32 @@ func TestAWholeChangeOverBothSockets(t *testing.T) {
 	}
 }
 
+// A client that leaves takes along what has not begun, and nothing else: the contract
+// is never left half way.
+func TestACallerWhoLeavesDoesNotEndAStepThatHasBegun(t *testing.T) {
+	h := newHouse(t)
+	k := h.Authorized("Left alone")
+	file := h.Confirmation(k)
+	ctx, leave := context.WithTimeout(t.Context(), 10*time.Second)
+	go func() {
+		for stored := false; !stored && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			_ = h.Y.View(func(v *store.View) error { // asked again when it failed
+				c, _, err := v.Contract(k.ContractID)
+				stored = err == nil && c.Confirmed()
+				return err
+			})
+		}
+		leave()
+	}()
+	_, err := h.Admin.SubmitConfirmation(ctx, &executorpb.SubmitConfirmationRequest{Confirmation: file})
+	<-ctx.Done()
+	h.Wait()
+	c, _ := h.Contract(k.ContractID)
+	if c.State != record.Verified || h.Sends() != 1 || h.Descr() != "Left alone" {
+		t.Errorf("%s after %v, %d sends, %q", c.State, err, h.Sends(), h.Descr())
+	}
+}
+
 func TestTheDoctorOfAWholeWritePathIsContent(t *testing.T) {
 	h := newHouse(t)
 	d, err := h.Admin.Doctor(soon(t), &executorpb.DoctorRequest{})
@@ -205,8 +233,12 @@ func TestA13TheRealGatesDenyEveryBadFileWithTheSameBytes(t *testing.T) {
 		"the wrong key":      signed(func(*artifact.Authorization) {}, 0xc2),
 		"an unknown owner":   signed(func(b *artifact.Authorization) { b.AuthorityID = "nobody-1" }, 0xa1),
 		"an unknown request": signed(func(b *artifact.Authorization) { b.RequestID = someRequest }, 0xa1),
-		"expired":            signed(func(b *artifact.Authorization) { b.IssuedAt, b.ExpiresAt = b.IssuedAt.Add(-time.Hour), b.ExpiresAt.Add(-time.Hour) }, 0xa1),
-		"early":              signed(func(b *artifact.Authorization) { b.IssuedAt, b.ExpiresAt = b.IssuedAt.Add(time.Hour), b.ExpiresAt.Add(time.Hour) }, 0xa1),
+		"expired": signed(func(b *artifact.Authorization) {
+			b.IssuedAt, b.ExpiresAt = b.IssuedAt.Add(-time.Hour), b.ExpiresAt.Add(-time.Hour)
+		}, 0xa1),
+		"early": signed(func(b *artifact.Authorization) {
+			b.IssuedAt, b.ExpiresAt = b.IssuedAt.Add(time.Hour), b.ExpiresAt.Add(time.Hour)
+		}, 0xa1),
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(bad)) {
@@ -233,4 +265,3 @@ func TestA13TheRealGatesDenyEveryBadFileWithTheSameBytes(t *testing.T) {
 		t.Error("something was sent")
 	}
 }
-
