@@ -1,8 +1,8 @@
 // Package exchange owns the one request of the whole suite that changes an
 // appliance: PATCH /api/v2/firewall/alias with four members, sent once.
 //
-// Only the ceremony may import it; of ours it imports artifact/change, errs and
-// secretfile. It has its own connection and knows net/http for one thing, reading a
+// Packages of the executor may import it, and exactly one place in them sends: a
+// test counts. Of ours it imports artifact/change, errs and secretfile. It has its own connection and knows net/http for one thing, reading a
 // response: a client or transport of net/http pools connections and may by itself
 // repeat a request on one that breaks. It must never send a second time, follow a
 // redirect, use a proxy, speak HTTP/2, ask for compression or take its path,

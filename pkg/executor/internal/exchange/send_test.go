@@ -1,0 +1,518 @@
+package exchange
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"pfsensemcp/pkg/errs"
+)
+
+func TestX1AGoodExchangeIsOneRequestOnOneConnection(t *testing.T) {
+	var head, body string
+	var more []byte
+	gone := make(chan struct{})
+	r, s := play(t, func(p *peer, h, b string) {
+		head, body = h, b
+		p.say(done)
+		more = p.rest()
+		close(gone)
+	})
+	<-gone
+	if r.Effect() != Accepted || !r.Answered || r.Status != 200 || r.ResponseID != "SUCCESS" || !r.EchoOK || r.Err != nil || r.Contended() {
+		t.Fatalf("%+v", r)
+	}
+	want := "PATCH /api/v2/firewall/alias HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.URL, "https://") + "\r\nUser-Agent: pfsense-mcp\r\nAccept: application/json\r\n" +
+		"Content-Type: application/json\r\nContent-Length: " + fmt.Sprint(len(body)) + "\r\nX-API-Key: " + testKey + "\r\n\r\n"
+	if head != want {
+		t.Errorf("the request's header is\n%q, not\n%q", head, want)
+	}
+	if body != `{"id":7,"name":"web_servers","descr":"DMZ web servers","apply":false}` {
+		t.Errorf("the body is %s", body)
+	}
+	if r.Sent != int64(len(head)+len(body)) {
+		t.Errorf("%d bytes are counted of %d", r.Sent, len(head)+len(body))
+	}
+	if s.connections() != 1 || len(more) != 0 {
+		t.Errorf("%d connections, %q after the request", s.connections(), more)
+	}
+}
+
+func TestX2NothingIsSentWhereNobodyIsBelieved(t *testing.T) {
+	heard := make(chan string, 8)
+	listen := func(p *peer) { heard <- p.head() }
+	good := serve(t, listen)
+	other := serve(t, listen)
+	old := serve(t, listen, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS11; c.MinVersion = tls.VersionTLS10 })
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for name, c := range map[string]Config{
+		"refused connection":   config(t, "https://"+closed.Addr().String(), good.CA),
+		"name without address": config(t, "https://appliance.invalid", good.CA),
+		"wrong name":           named(config(t, good.URL, good.CA), "https://localhost:"+port(good.URL)),
+		"TLS 1.1":              config(t, old.URL, old.CA),
+		"unknown authority":    strict(t, other.URL),
+		"wrong pin":            pinned(t, good),
+	} {
+		x := exchanger(t, c)
+		err := fails(t, x)
+		if class(err) != "not_sent" || errs.CodeOf(err) != errs.Unavailable {
+			t.Errorf("%s: %v (%s)", name, err, class(err))
+		}
+	}
+	time.Sleep(50 * time.Millisecond) // for the scripts to hear what came
+	for {
+		select {
+		case h := <-heard:
+			if h != "" {
+				t.Errorf("application bytes were sent: %q", h)
+			}
+			continue
+		default:
+		}
+		break
+	}
+}
+
+func TestX3EveryBreakAfterTheFirstByteIsAmbiguous(t *testing.T) {
+	for name, script := range map[string]func(*peer){
+		"reset after one byte":                func(p *peer) { b := make([]byte, 1); _, _ = p.Read(b); p.reset() },
+		"reset after the header":              func(p *peer) { p.head(); p.reset() },
+		"reset after the body":                func(p *peer) { p.request(); p.reset() },
+		"closed after the body":               func(p *peer) { p.request() },
+		"closed in order after the body":      func(p *peer) { p.request(); p.Close() },
+		"reset within the response's header":  func(p *peer) { p.request(); p.say(done[:30]); p.reset() },
+		"closed within the response's header": func(p *peer) { p.request(); p.say(done[:30]); p.Close() },
+		"reset after the response's header":   func(p *peer) { p.request(); p.say(done[:strings.Index(done, "{")]); p.reset() },
+		"closed after the response's header":  func(p *peer) { p.request(); p.say(done[:strings.Index(done, "{")]); p.Close() },
+		"reset within the response's body":    func(p *peer) { p.request(); p.say(done[:len(done)-1]); p.reset() },
+		"closed within the response's body":   func(p *peer) { p.request(); p.say(done[:len(done)-1]); p.Close() },
+		"an unfinished chunk": func(p *peer) {
+			p.request()
+			p.say("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"cod")
+			p.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, script)
+			r := send(t, exchanger(t, config(t, s.URL, s.CA)))
+			if r.Effect() != Ambiguous || r.Answered || r.Sent == 0 || errs.CodeOf(r.Err) != errs.UnknownOutcome || !strings.HasPrefix(class(r.Err), "ambiguous_") {
+				t.Errorf("%+v", r)
+			}
+			if s.connections() != 1 {
+				t.Errorf("%d connections", s.connections())
+			}
+		})
+	}
+}
+
+func TestX4EveryPhaseHasItsTimeLimit(t *testing.T) {
+	hold := func(p *peer) { p.rest() }
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never shakes hands
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	const short = 150 * time.Millisecond
+	_, ca := certificate(t)
+
+	c := config(t, "https://"+deaf.Addr().String(), ca)
+	c.Dial = short
+	start := time.Now()
+	if err := fails(t, exchanger(t, c)); class(err) != "not_sent" || time.Since(start) < short {
+		t.Error("handshake:", err, time.Since(start))
+	}
+
+	for name, x := range map[string]struct {
+		script            func(*peer)
+		response, overall time.Duration
+	}{
+		"no response":             {hold, short, 10 * time.Second},
+		"half a header":           {func(p *peer) { p.request(); p.say("HTTP/1.1 200 OK\r\nX: "); p.rest() }, short, 10 * time.Second},
+		"half a body":             {func(p *peer) { p.request(); p.say(done[:len(done)-9]); p.rest() }, 10 * time.Second, short},
+		"a body that drips":       {func(p *peer) { p.request(); p.say(done[:len(done)-99]); drip(p, done[len(done)-99:]) }, 10 * time.Second, 3 * short},
+		"the whole before a part": {hold, 10 * time.Second, short},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, x.script)
+			c := config(t, s.URL, s.CA)
+			c.Response, c.Overall = x.response, x.overall
+			r := send(t, exchanger(t, c))
+			if r.Effect() != Ambiguous || r.Took < short || r.Took > 5*time.Second || s.connections() != 1 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+
+	t.Run("a request that nobody takes", func(t *testing.T) {
+		pair, ca := certificate(t)
+		near, far := net.Pipe() // no buffer: a write waits for its reader
+		defer far.Close()
+		c := config(t, "https://127.0.0.1:1", ca)
+		c.Write = short
+		x := exchanger(t, c)
+		shaken := make(chan error, 1)
+		go func() {
+			srv := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{pair}, MaxVersion: tls.VersionTLS12})
+			shaken <- srv.Handshake()
+		}()
+		conn := &Conn{x: x, raw: near, tls: tls.Client(near, x.tls)}
+		if err := conn.tls.HandshakeContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-shaken; err != nil {
+			t.Fatal(err)
+		}
+		r := conn.Send(t.Context(), web)
+		if r.Effect() != Ambiguous || class(r.Err) != "ambiguous_send" || r.Took < short {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func drip(p *peer, s string) {
+	for i := range len(s) {
+		if _, err := p.Write([]byte{s[i]}); err != nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestX5AnAnswerThatShowsAnotherAliasIsNoSuccess(t *testing.T) {
+	show := func(data string) string { return answer(200, 200, "SUCCESS", data) }
+	for data, want := range map[string]Effect{
+		echo:                     Accepted,
+		`{}`:                     Accepted, // nothing is shown: reads decide
+		`{"id":7}`:               Accepted,
+		`{"name":"web_servers"}`: Accepted,
+		`{"id":"7","name":"web_servers","descr":"DMZ web servers"}`: Ambiguous, // N1: another type
+		`{"id":7.0}`:                    Ambiguous,
+		`{"id":8,"name":"web_servers"}`: Ambiguous,
+		`{"id":null}`:                   Ambiguous,
+		`{"id":false}`:                  Ambiguous,
+		`{"name":"db_servers"}`:         Ambiguous,
+		`{"name":null}`:                 Ambiguous,
+		`{"descr":"DMZ web server"}`:    Ambiguous,
+		`{"descr":["DMZ web servers"]}`: Ambiguous,
+		`[]`:                            Ambiguous,
+		`[` + echo + `]`:                Ambiguous,
+	} {
+		r, _ := play(t, func(p *peer, _, _ string) { p.say(show(data)) })
+		if r.Effect() != want || !r.Answered {
+			t.Errorf("%s: %+v", data, r)
+		}
+	}
+}
+
+func TestX6WhatAnAnswerMeansIsTheTable(t *testing.T) {
+	for _, x := range []struct {
+		status int
+		id     string
+		want   Effect
+	}{
+		{400, "FIELD_VALUE_CHANGED_WHEN_NOT_EDITABLE", Shifted},
+		{400, "FIELD_INVALID_CHOICE", Rejected},
+		{401, "AUTH_AUTHENTICATION_FAILED", Rejected},
+		{403, "AUTH_AUTHORIZATION_FAILED", Rejected},
+		{404, "MODEL_OBJECT_NOT_FOUND", Rejected},
+		{405, "ENDPOINT_METHOD_NOT_ALLOWED", Rejected},
+		{409, "X", Rejected},
+		{415, "X", Rejected},
+		{422, "X", Rejected},
+		{429, "X", Rejected},
+		{403, "FIELD_VALUE_CHANGED_WHEN_NOT_EDITABLE", Rejected}, // the id counts with its own status alone
+		{406, "BINARY_CONTENT_HANDLER_RESOURCE_NOT_SUPPORTED", Ambiguous},
+		{402, "X", Ambiguous},
+		{408, "X", Ambiguous},
+		{410, "X", Ambiguous},
+		{413, "X", Ambiguous},
+		{424, "X", Ambiguous},
+		{499, "X", Ambiguous},
+		{503, "MODEL_WRITE_CONFIG_LOCKED", Locked},
+		{503, "DISPATCHER_TOO_MANY_QUEUED_PROCESSES", Ambiguous},
+		{503, "ENDPOINT_UNAVAILABLE", Ambiguous},
+		{500, "MODEL_WRITE_CONFIG_LOCKED", Ambiguous},
+		{500, "ENDPOINT_RECEIVED_UNEXPECTED_ERROR", Ambiguous},
+		{502, "X", Ambiguous},
+		{504, "X", Ambiguous},
+		{301, "X", Ambiguous},
+		{302, "X", Ambiguous},
+		{307, "X", Ambiguous},
+		{308, "X", Ambiguous},
+	} {
+		r, s := play(t, func(p *peer, _, _ string) { p.say(answer(x.status, x.status, x.id, "[]")) })
+		if r.Effect() != x.want || !r.Answered || r.Status != x.status || r.ResponseID != x.id || r.EchoOK {
+			t.Errorf("%d %s: %s, %+v", x.status, x.id, r.Effect(), r)
+		}
+		if s.connections() != 1 {
+			t.Errorf("%d: %d connections", x.status, s.connections())
+		}
+	}
+}
+
+func TestReview17AStatusCountsOnlyFromACompleteEnvelopeThatConfirmsIt(t *testing.T) {
+	whole := `{"code":400,"status":"bad request","response_id":"FIELD_INVALID_CHOICE","message":"","data":[]}`
+	for name, raw := range map[string]string{
+		"another code":                answer(400, 500, "FIELD_INVALID_CHOICE", "[]"),
+		"a good code, bad status":     answer(503, 200, "SUCCESS", echo),
+		"a bad code, good status":     answer(200, 503, "MODEL_WRITE_CONFIG_LOCKED", "[]"),
+		"nginx's page":                response(404, "Content-Type: text/html\r\n", "<html>404</html>"),
+		"no code":                     response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `"code":400,`, "", 1)),
+		"a code in quotes":            response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `400`, `"400"`, 1)),
+		"no message":                  response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `"message":"",`, "", 1)),
+		"no data":                     response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `,"data":[]`, "", 1)),
+		"null data":                   response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `[]`, "null", 1)),
+		"no response_id":              response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `"response_id":"FIELD_INVALID_CHOICE",`, "", 1)),
+		"an empty response_id":        response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `FIELD_INVALID_CHOICE`, "", 1)),
+		"another member":              response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `{`, `{"more":1,`, 1)),
+		"a response_id of a stranger": response(400, "Content-Type: application/json\r\n", strings.Replace(whole, `FIELD_INVALID_CHOICE`, "<b>x</b>", 1)),
+		"nothing":                     response(400, "Content-Type: application/json\r\n", ""),
+		"an interim response alone":   "HTTP/1.1 100 Continue\r\n\r\n",
+		"an early hint":               "HTTP/1.1 103 Early Hints\r\nContent-Type: application/json\r\n\r\n" + done,
+		"HTTP/2 in text":              strings.Replace(done, "HTTP/1.1", "HTTP/2.0", 1),
+		"no HTTP":                     "SSH-2.0-OpenSSH_9.7\r\n",
+	} {
+		r, _ := play(t, func(p *peer, _, _ string) { p.say(raw) })
+		if r.Effect() != Ambiguous || r.Answered || r.ResponseID != "" || r.EchoOK || class(r.Err) != "ambiguous_response" {
+			t.Errorf("%s: %+v (%s)", name, r, class(r.Err))
+		}
+	}
+}
+
+func TestX7NothingIsFollowedReusedOrRepeated(t *testing.T) {
+	t.Run("a redirect is not followed", func(t *testing.T) {
+		other := serve(t, func(p *peer) { p.request(); p.say(done) })
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			r, s := play(t, func(p *peer, _, _ string) {
+				p.say(response(status, "Content-Type: application/json\r\nLocation: "+other.URL+"/api/v2/firewall/alias\r\n", ""))
+			})
+			if r.Effect() != Ambiguous || r.Status != status || s.connections() != 1 {
+				t.Errorf("%d: %+v", status, r)
+			}
+		}
+		if other.connections() != 0 {
+			t.Error("followed")
+		}
+	})
+	t.Run("HTTP/2 is not negotiated", func(t *testing.T) {
+		var proto string
+		s := serve(t, func(p *peer) { proto = p.ConnectionState().NegotiatedProtocol; p.request(); p.say(done) },
+			func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"} })
+		if r := send(t, exchanger(t, config(t, s.URL, s.CA))); r.Effect() != Accepted || proto != "http/1.1" {
+			t.Errorf("%q %+v", proto, r)
+		}
+		only := serve(t, func(p *peer) { p.head() }, func(c *tls.Config) { c.NextProtos = []string{"spdy/3"} })
+		if err := fails(t, exchanger(t, config(t, only.URL, only.CA))); class(err) != "not_sent" {
+			t.Error(err)
+		}
+	})
+	t.Run("the proxy of the environment is ignored", func(t *testing.T) {
+		proxy := serve(t, func(*peer) {})
+		for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "ALL_PROXY"} {
+			t.Setenv(name, proxy.URL)
+		}
+		if r, _ := play(t, func(p *peer, _, _ string) { p.say(done) }); r.Effect() != Accepted || proxy.connections() != 0 {
+			t.Errorf("%+v, %d connections to the proxy", r, proxy.connections())
+		}
+	})
+	t.Run("a connection is used once", func(t *testing.T) {
+		s := serve(t, func(p *peer) {
+			for {
+				if h, _ := p.request(); h == "" {
+					return
+				}
+				p.say(done) // and it stays open
+			}
+		})
+		x := exchanger(t, config(t, s.URL, s.CA))
+		c, err := x.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := c.Send(t.Context(), web)
+		again := c.Send(t.Context(), web)
+		if first.Effect() != Accepted || again.Effect() != Ambiguous || again.Sent != first.Sent || again.Answered || class(again.Err) != "ambiguous_send" {
+			t.Errorf("%+v\n%+v", first, again)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if r := send(t, x); r.Effect() != Accepted || s.connections() != 2 {
+			t.Errorf("%+v, %d connections", r, s.connections())
+		}
+	})
+	t.Run("a connection that the server closed while idle is not written to", func(t *testing.T) {
+		for name, end := range map[string]func(*peer){
+			"in order": func(p *peer) { p.Close() }, "without a goodbye": func(p *peer) { p.raw.Close() }, "with a reset": func(p *peer) { p.reset() },
+			"after words of its own": func(p *peer) { p.say(done); p.rest() },
+		} {
+			ended := make(chan struct{})
+			s := serve(t, func(p *peer) { end(p); close(ended) })
+			if name == "after words of its own" {
+				s = serve(t, end)
+				close(ended)
+			}
+			c, err := exchanger(t, config(t, s.URL, s.CA)).Connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+			time.Sleep(20 * time.Millisecond) // for the loopback to carry it
+			r := c.Send(t.Context(), web)
+			if r.Effect() != None || r.Sent != 0 || class(r.Err) != "not_sent" || s.connections() != 1 {
+				t.Errorf("%s: %+v, %d connections", name, r, s.connections())
+			}
+		}
+	})
+	t.Run("a closed connection is not written to", func(t *testing.T) {
+		s := serve(t, func(p *peer) { p.rest() })
+		c, err := exchanger(t, config(t, s.URL, s.CA)).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if r := c.Send(t.Context(), web); r.Effect() != None || class(r.Err) != "not_sent" {
+			t.Errorf("%+v", r)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestX8AnAnswerOutOfFormIsAmbiguous(t *testing.T) {
+	const json = "Content-Type: application/json\r\n"
+	body := done[strings.Index(done, "{"):]
+	chunked := func(b string) string {
+		return "HTTP/1.1 200 OK\r\n" + json + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(b), b)
+	}
+	for name, raw := range map[string]string{
+		"a body over 1 MiB":            response(200, json, body[:len(body)-1]+strings.Repeat(" ", 1<<20)+"}"),
+		"a chunked body over 1 MiB":    chunked(body[:len(body)-1] + strings.Repeat(" ", 1<<20) + "}"),
+		"a header over 64 KiB":         strings.Replace(done, "Server: nginx", "X: "+strings.Repeat("x", 64<<10), 1),
+		"a duplicate key":              response(200, json, strings.Replace(body, `"status":`, `"status":"ok","status":`, 1)),
+		"a duplicate key of the data":  response(200, json, strings.Replace(body, `"id":7`, `"id":7,"id":7`, 1)),
+		"a duplicate key, deep inside": response(200, json, strings.Replace(body, `"192.0.2.10"`, `{"a":1,"a":1}`, 1)),
+		"an escaped duplicate key":     response(200, json, strings.Replace(body, `"code":200`, `"code":200,"\u0063ode":200`, 1)),
+		"a list":                       response(200, json, "["+body+"]"),
+		"a text":                       response(200, json, `"SUCCESS"`),
+		"null":                         response(200, json, `null`),
+		"text that is not UTF-8":       response(200, json, strings.Replace(body, "canary", "\xe9", 1)),
+		"PHP's warning in front":       response(200, json, "<br />\n<b>Warning</b>: x\n"+body),
+		"something behind":             response(200, json, body+"{}"),
+		"a second response":            done + done,
+		"half of it":                   response(200, json, body[:len(body)-2]),
+		"another content type":         response(200, "Content-Type: text/html\r\n", body),
+		"no content type":              response(200, "", body),
+		"two content types":            response(200, json+"Content-Type: text/html\r\n", body),
+		"compressed":                   response(200, json+"Content-Encoding: gzip\r\n", body),
+		"a login page":                 response(200, "Content-Type: text/html; charset=UTF-8\r\n", "<!DOCTYPE html>"),
+		"two lengths":                  strings.Replace(done, "Server: nginx", "Content-Length: 3", 1),
+		"a header line without a name": strings.Replace(done, "Server: nginx", ": nginx", 1),
+	} {
+		r, s := play(t, func(p *peer, _, _ string) { p.say(raw) })
+		if r.Effect() != Ambiguous || r.Answered || class(r.Err) != "ambiguous_response" || s.connections() != 1 {
+			t.Errorf("%s: %+v (%s)", name, r, class(r.Err))
+		}
+		if r.Err != nil && strings.Contains(fmt.Sprintf("%v %+v %#v", r.Err, r.Err, r), "canary") {
+			t.Errorf("%s: the answer's text is in the error", name)
+		}
+	}
+	for name, raw := range map[string]string{
+		"chunks": chunked(body), "with a charset": strings.Replace(done, "application/json", "application/json; charset=utf-8", 1),
+		"blanks around": response(200, json, "\n"+body+"\n"), "links beside it": response(200, json, strings.Replace(body, `{`, `{"_links":[],`, 1)),
+		"an end by closing": "HTTP/1.1 200 OK\r\n" + json + "\r\n" + body,
+	} {
+		if r, _ := play(t, func(p *peer, _, _ string) { p.say(raw) }); r.Effect() != Accepted {
+			t.Errorf("%s: %+v %v", name, r, r.Err)
+		}
+	}
+}
+
+func TestACallerWhoLeavesCannotCutAnExchange(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	slow := serve(t, func(p *peer) {
+		p.request()
+		cancel()
+		time.Sleep(100 * time.Millisecond)
+		p.say(done)
+	})
+	c, err := exchanger(t, config(t, slow.URL, slow.CA)).Connect(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() { <-ctx.Done(); c.Close(); close(closed) }() // nor can one who closes
+	r := c.Send(ctx, web)
+	<-closed
+	if r.Effect() != Accepted || ctx.Err() == nil {
+		t.Errorf("%+v", r)
+	}
+	// Before the first byte he can.
+	s := serve(t, func(p *peer) { p.rest() })
+	x := exchanger(t, config(t, s.URL, s.CA))
+	c, err = x.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Send(ctx, web); r.Effect() != None || class(r.Err) != "not_sent" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := x.Connect(ctx); class(err) != "not_sent" {
+		t.Error(err)
+	}
+}
+
+func TestReview06NothingIsDialledOrShakenAfterConnect(t *testing.T) {
+	heard := make(chan int, 1)
+	s := serve(t, func(p *peer) {
+		_ = p.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		b := make([]byte, 1)
+		n, _ := p.Read(b)
+		heard <- n // the handshake is over, and nothing came with it
+		_ = p.SetReadDeadline(time.Now().Add(5 * time.Second))
+		p.request()
+		p.say(done)
+	})
+	x := exchanger(t, config(t, s.URL, s.CA))
+	c, err := x.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.tls.ConnectionState().HandshakeComplete || c.sent != 0 {
+		t.Error("Connect returned before the handshake was over")
+	}
+	if n := <-heard; n != 0 {
+		t.Error("Connect sent application bytes")
+	}
+	start := time.Now()
+	if r := c.Send(t.Context(), web); r.Effect() != Accepted || s.connections() != 1 || time.Since(start) > time.Second {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestReview30TheTimeLimitsAreThoseThatTheAnswerNeeds(t *testing.T) {
+	_, ca := certificate(t)
+	x := exchanger(t, config(t, "https://127.0.0.1:1", ca))
+	if x.dial != 10*time.Second || x.write != 10*time.Second || x.response != 200*time.Second || x.overall != 215*time.Second {
+		t.Errorf("%v %v %v %v", x.dial, x.write, x.response, x.overall)
+	}
+	if e := (Result{Sent: 1, Answered: true, Status: http.StatusNotAcceptable, ResponseID: "X"}).Effect(); e != Ambiguous {
+		t.Error("406 counts as refused:", e)
+	}
+	// A minute for the lock, and the web server's 180 s, are waited for.
+	if !(Result{Took: 1501 * time.Millisecond}).Contended() || (Result{Took: 1500 * time.Millisecond}).Contended() {
+		t.Error("contention is not what takes more than 1.5 s")
+	}
+}
