@@ -8,10 +8,12 @@ package execfront
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,7 +162,11 @@ func (f *Front) SubmitArtifact(ctx context.Context, r *executorpb.SubmitArtifact
 // mcpd's. The directory must be there. It ends with Stop, or with the test.
 func (f *Front) Start(t testing.TB, socket string, uids ...uint32) {
 	t.Helper()
-	l, err := rpc.Listen(socket, 0o660)
+	// Not by rpc.Listen: the directory is another user's when the suite runs as root.
+	l, err := net.Listen("unix", socket)
+	if err == nil {
+		err = os.Chmod(socket, 0o660)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +201,25 @@ func (f *Front) Start(t testing.TB, socket string, uids ...uint32) {
 	})
 	f.mu.Unlock()
 	t.Cleanup(f.Stop)
+}
+
+// Beside starts the Front in the place of a suite's executord; dir is the suite's,
+// and mcpd has not begun yet, or its executord has ended.
+func (f *Front) Beside(t testing.TB, dir string) {
+	t.Helper()
+	own, err := os.Stat(filepath.Join(dir, "mcpd.toml")) // it belongs to whom mcpd runs as
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, ok := own.Sys().(*syscall.Stat_t)
+	if !ok {
+		t.Fatal("no owner")
+	}
+	socket := filepath.Join(dir, "exec", "exec.sock")
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.Start(t, socket, st.Uid)
 }
 
 // Stop ends the service, as the end of executord would; Start begins it again.

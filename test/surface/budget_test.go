@@ -11,7 +11,9 @@ import (
 )
 
 // What a list may cost, in bytes as served: every session of every client pays
-// it before it asks its first question.
+// it before it asks its first question. They are the budgets of the default
+// profile; where people may be asked for a change the list has one entry more,
+// with a budget of its own (budgetWrite).
 const (
 	budgetBare = 52_000  // 95 READ and 2 guidance tools without output schemas
 	budgetFull = 165_000 // the same with them
