@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/nearest"
 )
 
 // maxEntry is the longest entry of a list that is looked at: no name of ours is
-// half as long, and the search for the nearest name costs its square.
+// half as long.
 const maxEntry = 128
 
 // SplitList splits a comma list as allow-lists and toolsets are written: blanks
@@ -111,37 +112,8 @@ func refuse(msg string) error {
 }
 
 // Nearest returns the known name with the least edit distance to s, the first
-// of equals; "" when there are none. Only the first 128 bytes of s count.
+// of equals; "" when there are none.
 func Nearest(s string, known []string) string {
-	if len(s) > maxEntry {
-		s = s[:maxEntry]
-	}
-	best, least := "", -1
-	for _, k := range known {
-		if d := distance(s, k); least < 0 || d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance is the number of bytes to insert, delete or replace to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	name, _ := nearest.Of(s, known)
+	return name
 }

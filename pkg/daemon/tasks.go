@@ -4,18 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/logging"
 )
-
-// maxFrames bounds the stack of a panic in the log.
-const maxFrames = 24
 
 // group runs tasks under one canceller: the first that fails is the cause for
 // which all others end.
@@ -71,27 +65,11 @@ func (g *group) run(t Task) (err error) {
 			return
 		}
 		g.log.LogAttrs(context.WithoutCancel(g.ctx), slog.LevelError, "panic",
-			slog.String(logging.KeyService, t.Name), slog.String(logging.KeyDetail, stack()))
+			slog.String(logging.KeyService, t.Name), slog.String(logging.KeyDetail, logging.Panicked()))
 		err = errs.New(errs.Internal, "task "+t.Name+" panicked").WithClass("panic").
 			WithNext("report the line before this one; the daemon's unit starts it again")
 	}()
 	return t.Run(g.ctx)
-}
-
-// stack lists the callers of the panicking function, innermost first.
-func stack() string {
-	pcs := make([]uintptr, maxFrames)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	var b strings.Builder
-	for {
-		f, more := frames.Next()
-		if f.Function != "" {
-			b.WriteString(f.Function + ":" + strconv.Itoa(f.Line) + " ")
-		}
-		if !more {
-			return strings.TrimSpace(b.String())
-		}
-	}
 }
 
 // wait waits for all tasks after the group was cancelled, at most d, and

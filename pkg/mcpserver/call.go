@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -195,28 +193,12 @@ func (s *Server) guard(ctx context.Context, t entry, caller pfrest.Caller, args 
 		if r := recover(); r != nil {
 			// The value may quote an outsider; where it happened does not.
 			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a call panicked",
-				slog.String(logging.KeyTool, t.name), slog.String(logging.KeyDetail, stack()),
+				slog.String(logging.KeyTool, t.name), slog.String(logging.KeyDetail, logging.Panicked()),
 				slog.String(logging.KeyRequestID, rpc.RequestID(ctx)))
 			a, err = Answer{}, errs.New(errs.Internal, "internal error").WithClass("panic")
 		}
 	}()
 	return t.answer(ctx, caller, args, progress)
-}
-
-// stack lists the callers of a function that panicked, innermost first.
-func stack() string {
-	pcs := make([]uintptr, 24)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs)])
-	var b strings.Builder
-	for {
-		f, more := frames.Next()
-		if f.Function != "" {
-			b.WriteString(f.Function + ":" + strconv.Itoa(f.Line) + " ")
-		}
-		if !more {
-			return strings.TrimSpace(b.String())
-		}
-	}
 }
 
 // deadlineOr replaces whatever a call failed with when its time was over, or

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -151,7 +149,7 @@ func (s *Server) run(ctx context.Context, row *row, run func(context.Context) er
 	defer func() {
 		if v := recover(); v != nil {
 			Logger(ctx).LogAttrs(ctx, slog.LevelError, "call panicked",
-				slog.String(logging.KeyError, panicText(v)), slog.String(logging.KeyDetail, stack()))
+				slog.String(logging.KeyError, panicText(v)), slog.String(logging.KeyDetail, logging.Panicked()))
 			err = errs.New(errs.Internal, "internal error").
 				WithNext("the daemon's log has the details under this request id")
 		}
@@ -177,23 +175,6 @@ func panicText(v any) string {
 		return e.Error()
 	}
 	return fmt.Sprintf("panic with a %T", v)
-}
-
-// stack says where the panic that is being recovered came from: the innermost
-// frames of ours, short enough for one value of a log line.
-func stack() string {
-	pcs := make([]uintptr, 32)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	var b strings.Builder
-	for {
-		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, "runtime.") && b.Len() < 1500 {
-			fmt.Fprintf(&b, "%s %s:%d\n", f.Function, filepath.Base(f.File), f.Line)
-		}
-		if !more {
-			return b.String()
-		}
-	}
 }
 
 // finish counts and logs a call. Health and status are asked for all the time
