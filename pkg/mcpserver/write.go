@@ -174,7 +174,7 @@ func (s *Server) guardWrite(ctx context.Context, uid uint32, args []byte) (state
 	defer func() {
 		if r := recover(); r != nil {
 			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a call panicked",
-				slog.String(logging.KeyTool, s.write.tool.Name()), slog.String(logging.KeyDetail, stack()),
+				slog.String(logging.KeyTool, s.write.tool.Name()), slog.String(logging.KeyDetail, logging.Panicked()),
 				slog.String(logging.KeyRequestID, rpc.RequestID(ctx)))
 			state, err = change.Refused, nil
 		}

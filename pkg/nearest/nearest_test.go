@@ -13,8 +13,12 @@ func TestTheNameWithTheFewestEditsIsFound(t *testing.T) {
 		s, want string
 		edits   int
 	}{
-		{"api_url", "api_url", 0}, {"apiurl", "api_url", 1}, {"tls_mod", "tls_mode", 1}, {"tls_pni", "tls_pin", 2},
-		{"", "api_url", 7}, {strings.Repeat("x", 1<<20), "api_url", maxName},
+		{"api_url", "api_url", 0},
+		{"apiurl", "api_url", 1},
+		{"tls_mod", "tls_mode", 1},
+		{"tls_pni", "tls_pin", 2},
+		{"", "api_url", 7},
+		{strings.Repeat("x", 1<<20), "api_url", maxName},
 	} {
 		if got, edits := Of(row.s, known); edits != row.edits || row.edits < 5 && got != row.want {
 			t.Errorf("%.20q: %s with %d edits, want %s with %d", row.s, got, edits, row.want, row.edits)
