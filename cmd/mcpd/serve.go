@@ -120,6 +120,7 @@ func (s *server) build(p *daemon.Process) (daemon.Running, error) {
 		return daemon.Running{}, err
 	}
 	doc := mcpserver.NewSchema(s.client)
+	mcpserver.WatchAppliance(p.Metrics, s.client)
 	front, err := mcpserver.New(mcpserver.Config{
 		Version: daemon.Version(), Profile: s.settings.Profile, Allow: s.settings.allow,
 		Toolsets: s.settings.Toolsets, Identity: s.settings.Identity,

@@ -9,6 +9,7 @@ import (
 	"pfsensemcp/pkg/mcpserver/internal/schema"
 	"pfsensemcp/pkg/mcpserver/internal/suite"
 	"pfsensemcp/pkg/mcpserver/internal/tool"
+	"pfsensemcp/pkg/metrics"
 	"pfsensemcp/pkg/pfrest"
 	"pfsensemcp/pkg/rpc"
 	"pfsensemcp/pkg/secretfile"
@@ -74,6 +75,9 @@ func NewInterfaceNames(a Appliance) *InterfaceNames { return about.NewInterfaceN
 func NewAdmin(s *Suite, a Appliance, k *Key, doc *Schema, about About) *Admin {
 	return admin.New(s, a, k, doc, about)
 }
+
+// WatchAppliance adds to a registry what the client knows of the appliance.
+func WatchAppliance(r *metrics.Registry, a Appliance) { admin.Watch(r, a) }
 
 // AdminMethods is the method table of admin.v1.
 func AdminMethods() []rpc.Method { return admin.Methods() }

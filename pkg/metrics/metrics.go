@@ -93,6 +93,14 @@ func (r *Registry) GaugeFunc(name, help string, read func() float64) {
 	}
 }
 
+// CounterFunc adds a counter that is read when the text is made, for what somebody else
+// counts already; see GaugeFunc.
+func (r *Registry) CounterFunc(name, help string, read func() float64) {
+	if r != nil {
+		r.family(&family{name: name, kind: "counter", help: help, read: read})
+	}
+}
+
 // Histogram returns the histogram of that name; see Counter. The name ends in
 // "_seconds"; buckets are upper bounds in seconds, ascending.
 func (r *Registry) Histogram(name, help string, buckets []float64, labels ...string) *Histogram {
@@ -230,7 +238,11 @@ func (f *family) write(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "# HELP %s %s\n", f.name, help)
 	if f.read != nil {
-		line(b, f.name, "", f.read())
+		name := f.name
+		if f.kind == "counter" {
+			name += "_total"
+		}
+		line(b, name, "", f.read())
 		return
 	}
 	f.mu.Lock()
