@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,10 +27,10 @@ func Panicked() string {
 		// What the runtime itself runs between the panic and the deferred function
 		// says nothing.
 		if f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && b.Len() < maxStack {
-			b.WriteString(f.Function + ":" + strconv.Itoa(f.Line) + " ")
+			b.WriteString(f.Function + " " + filepath.Base(f.File) + ":" + strconv.Itoa(f.Line) + ", ")
 		}
 		if !more {
-			return strings.TrimSpace(b.String())
+			return strings.TrimSuffix(b.String(), ", ")
 		}
 	}
 }

@@ -16,11 +16,11 @@ func TestAPanicIsNamedByWhereItHappened(t *testing.T) {
 		var none []int
 		_ = index(none)
 	}()
-	first, _, _ := strings.Cut(where, " ")
-	if !strings.HasPrefix(first, "pfsensemcp/pkg/logging.index:") {
+	first, _, _ := strings.Cut(where, ", ")
+	if !strings.HasPrefix(first, "pfsensemcp/pkg/logging.index stack_test.go:") {
 		t.Errorf("the first frame is %q of %q", first, where)
 	}
-	if n := strings.Count(where, " "); n > maxFrames || strings.Contains(where, "runtime.") {
+	if n := strings.Count(where, ", "); n > maxFrames || strings.Contains(where, "runtime.") {
 		t.Errorf("%d frames: %s", n, where)
 	}
 }

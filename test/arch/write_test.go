@@ -8,7 +8,7 @@ import (
 // changeMay are the packages of ours that mcpd's write tool may link, beside the
 // generated client of executord. None of them can reach an appliance, open a
 // file or hold a key.
-var changeMay = []string{"pkg/mcpserver/internal/change", "pkg/catalog", "pkg/errs", "pkg/logging", "proto/executor"}
+var changeMay = []string{"pkg/mcpserver/internal/change", "pkg/catalog", "pkg/errs", "pkg/logging", "pkg/nearest", "proto/executor"}
 
 const changePackage = module + "/pkg/mcpserver/internal/change"
 
