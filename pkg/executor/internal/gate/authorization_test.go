@@ -143,9 +143,6 @@ func TestA12EveryFaultOfAnAuthorizationIsDeniedAtItsGate(t *testing.T) {
 }
 
 func TestA12TheFirstGateThatFailsGivesTheReasonAndNothingBehindItIsTouched(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some hundred stores")
-	}
 	pairs(t, authorizationFaults(), ask, submitAsking)
 }
 
@@ -596,5 +593,20 @@ func TestAStoreThatCannotBeReadDeniesAndSaysSo(t *testing.T) {
 	d := bare(a)
 	if d == nil || d.Reason != "store_read" || errs.CodeOf(d) != errs.Unavailable {
 		t.Errorf("%v", d)
+	}
+}
+
+func TestReview30APreviewReplacesTheFormerOne(t *testing.T) {
+	for after, want := range map[time.Duration]record.Reason{30 * time.Second: "", 31 * time.Second: "g4_age"} {
+		a := ask(t)
+		issued := a.Clock.Read().Wall
+		a.Clock.Pass(after)
+		must[record.Request](t)(a.Preview(a.r, name, text)) // with the same digests
+		a.draft.at("issued_at", issued)
+		if d := submitAsking(t, a); want != "" {
+			check(t, after.String(), want, d)
+		} else if d != nil {
+			t.Errorf("%s: %v", after, d)
+		}
 	}
 }

@@ -133,9 +133,6 @@ func TestA12C1EveryFaultOfAConfirmationIsDeniedAtItsGate(t *testing.T) {
 }
 
 func TestA12TheFirstGateOfAConfirmationThatFailsGivesTheReason(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some hundred stores")
-	}
 	pairs(t, confirmationFaults(), confirm, submitConfirming)
 }
 
@@ -201,6 +198,10 @@ func TestC2AConfirmationBelongsToOneUnconfirmedUnexpiredContract(t *testing.T) {
 	c := confirm(t)
 	c.Clock.Pass(14*time.Minute + 50*time.Second)
 	check(t, "at its end", "c3_expired", submitConfirming(t, c))
+
+	c = confirm(t)
+	c.file = append(c.draft.sign(t), make([]byte, artifact.MaxSigned)...)
+	check(t, "more than it holds", "c1_size", submitConfirming(t, c))
 
 	c = confirm(t)
 	c.draft.at("issued_at", c.c.CreatedAt.Add(-30*time.Second))
