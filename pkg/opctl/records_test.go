@@ -166,7 +166,7 @@ func TestAStreamThatWasCutOrChangedLeavesNoFile(t *testing.T) {
 		"an empty part": parts(func(p []*executorpb.FileChunk) []*executorpb.FileChunk {
 			return append([]*executorpb.FileChunk{{}}, p...)
 		}),
-		"a part too large":  admintest.Parts(bytes.Repeat([]byte("x"), 300<<10), 300<<10),
+		"a part too large":  admintest.Parts(exported(t, 2000), 300<<10),
 		"no attested head":  admintest.Parts([]byte("{}\n"), 100),
 		"rows after head":   admintest.Parts(append(append([]byte{}, file...), "{}\n"...), 20<<10),
 		"a head of nothing": admintest.Parts(nil, 1),

@@ -108,7 +108,7 @@ func (d *discovered) print(c *suite.Call) {
 	switch {
 	case d.Constructible:
 		cli.Row(c.Out, "write tool", "may be offered")
-	case d.Why != "":
+	case d.Why != "" && d.Why != d.Quarantine:
 		cli.Row(c.Out, "write tool", "not offered", word(d.Why))
 	default:
 		cli.Row(c.Out, "write tool", "not offered")

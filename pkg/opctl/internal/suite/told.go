@@ -23,6 +23,8 @@ func Told(err error, look string) error {
 		}
 		return errs.Wrap(err, errs.Conflict, "write request denied").WithClass(e.Class).
 			WithNext("no row of the audit holds the reason, because there were too many denials within the hour: " + look)
+	case e.Class == "not_begun" && e.Next == "":
+		return errs.Wrap(err, e.Code, e.Msg).WithClass(e.Class).WithNext("it was taken and has not begun: mcpctl write resume CONTRACT; " + look)
 	case errors.Is(err, ErrInterrupted):
 		return errs.Wrap(err, errs.UnknownOutcome, "interrupted before executord had answered: it may have taken it all the same").WithNext(look)
 	case e.Code == errs.Expired, e.Code == errs.Unavailable && e.Class == "service":
