@@ -40,8 +40,9 @@ done
 
 install -d -m 0755 "$root/etc/pfsense-mcp"
 install -d -m 0700 "$root/etc/pfsense-mcp/credentials"
-for file in "$from"/examples/*.toml; do
-	name=$root/etc/pfsense-mcp/${file##*/}
+for daemon in mcpd guidanced docfetchd executord; do
+	file=$from/examples/$daemon.toml
+	name=$root/etc/pfsense-mcp/$daemon.toml
 	# -h too: a link somebody made is theirs, wherever it leads.
 	if [ ! -e "$name" ] && [ ! -h "$name" ]; then
 		install -m 0644 "$file" "$name"

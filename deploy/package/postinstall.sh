@@ -18,5 +18,5 @@ systemctl daemon-reload
 if [ "$upgrade" = yes ]; then
 	# Only what runs; executord settles a change that was sent before it ends.
 	systemctl try-restart pfsense-guidanced.service pfsense-docfetchd.service \
-		pfsense-executord.service pfsense-mcpd.service
+		pfsense-executord.service pfsense-mcpd.service pfsense-executord-witness.service
 fi

@@ -9,7 +9,7 @@ remove | 0) ;;
 esac
 [ -d /run/systemd/system ] || exit 0
 # The sockets first: they would start a daemon again with the next connection.
-systemctl disable --now pfsense-mcp.target \
+systemctl disable --now pfsense-mcp.target pfsense-executord-witness.service \
 	pfsense-mcpd.socket pfsense-mcpd-admin.socket pfsense-guidanced.socket \
 	pfsense-docfetchd.socket pfsense-docfetchd-admin.socket \
 	pfsense-executord.socket pfsense-executord-admin.socket

@@ -99,6 +99,9 @@ func TestTheServicesSayWhatTheDesignDecides(t *testing.T) {
 			t.Errorf("%s: SystemCallErrorNumber=%s", daemon, u.get("SystemCallErrorNumber"))
 		}
 		for _, call := range u.all("SystemCallFilter") {
+			if daemon == "executord-witness" && (call == "bind" || call == "listen") {
+				continue // it has no socket unit
+			}
 			if strings.ContainsAny(call, "@~") || slices.Contains([]string{"execve", "execveat", "ptrace", "bind", "listen", "sendmsg", "recvmsg", "io_uring_setup", "unshare", "setns", "mount", "bpf"}, call) {
 				t.Errorf("%s: the list of calls has %s", daemon, call)
 			}
@@ -113,6 +116,10 @@ func TestTheServicesSayWhatTheDesignDecides(t *testing.T) {
 		"mcpd": {
 			"PrivateDevices": "yes", "DeviceAllow": "", "StateDirectory": "", "CacheDirectory": "", "ReadWritePaths": "",
 			"IPAddressDeny": "any", "LoadCredential": "read-api-key:/etc/pfsense-mcp/credentials/read-api-key",
+		},
+		"executord-witness": {
+			"DevicePolicy": "closed", "DeviceAllow": "/dev/tpmrm0 rw", "PrivateDevices": "", "ProtectClock": "", "StateDirectory": "", "ReadWritePaths": "",
+			"IPAddressDeny": "any", "IPAddressAllow": "", "TimeoutStopSec": "90", "SupplementaryGroups": "tss",
 		},
 		"docfetchd": {"PrivateDevices": "yes", "StateDirectory": "", "CacheDirectory": "", "ReadWritePaths": "", "LoadCredential": ""},
 	} {
@@ -173,13 +180,18 @@ func TestTheSocketsStandWhereTheDesignPutsThem(t *testing.T) {
 	}
 }
 
+// program is the command that a daemon is, with flags.
+func program(bin, daemon string, flags ...string) *exec.Cmd {
+	args := map[string][]string{"mcpd": {"mcpd", "serve"}, "executord-witness": {"executord", "witness"}}[daemon]
+	if args == nil {
+		args = []string{daemon}
+	}
+	return exec.Command(filepath.Join(bin, args[0]), append(args[1:], flags...)...)
+}
+
 // checkConfig asks a daemon what it thinks of a settings file.
 func checkConfig(bin, daemon, path string) (string, error) {
-	args := []string{"--config", path, "--check-config"}
-	if daemon == "mcpd" {
-		args = append([]string{"serve"}, args...)
-	}
-	out, err := exec.Command(filepath.Join(bin, daemon), args...).CombinedOutput()
+	out, err := program(bin, daemon, "--config", path, "--check-config").CombinedOutput()
 	return string(out), err
 }
 
@@ -211,11 +223,7 @@ func TestTheExampleSettingsLoad(t *testing.T) {
 func TestTheKeysShownInCommentsExist(t *testing.T) {
 	dir := programsBuilt(t)
 	for daemon := range exposure {
-		args := []string{"--help-config"}
-		if daemon == "mcpd" {
-			args = append([]string{"serve"}, args...)
-		}
-		help, err := exec.Command(filepath.Join(dir, daemon), args...).Output()
+		help, err := program(dir, daemon, "--help-config").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,15 +243,17 @@ func TestTheKeysShownInCommentsExist(t *testing.T) {
 	}
 }
 
+// elsewhere are flags of other commands that a daemon's page has.
+var elsewhere = map[string][]string{
+	"mcpd":      {"--socket", "--doctor"},
+	"executord": {"--root-key", "--pinned-head", "--export"},
+}
+
 func TestTheManPagesAndTheProgramsAgree(t *testing.T) {
 	dir := programsBuilt(t)
 	flag := regexp.MustCompile(`--[a-z]+(-[a-z]+)*`)
 	for daemon := range exposure {
-		args := []string{"--help"}
-		if daemon == "mcpd" {
-			args = append([]string{"serve"}, args...)
-		}
-		help, err := exec.Command(filepath.Join(dir, daemon), args...).Output()
+		help, err := program(dir, daemon, "--help").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +268,7 @@ func TestTheManPagesAndTheProgramsAgree(t *testing.T) {
 			}
 		}
 		for _, f := range flag.FindAllString(page, -1) {
-			if !strings.Contains(string(help), f) && (daemon != "mcpd" || !slices.Contains([]string{"--socket", "--doctor"}, f)) {
+			if !strings.Contains(string(help), f) && !slices.Contains(elsewhere[daemon], f) {
 				t.Errorf("%s.8 has %s, which is no flag", daemon, f)
 			}
 		}
@@ -277,6 +287,46 @@ func TestTheManPagesAndTheProgramsAgree(t *testing.T) {
 			name, section, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(doc, "man:"), ")"), "(")
 			if _, err := os.Stat(filepath.Join(deploy, "man", name+"."+section)); !ok || err != nil {
 				t.Errorf("%s: %s is no page of ours", path, doc)
+			}
+		}
+	}
+}
+
+// inset finds the commands in a program's help: the first word of a line that is
+// set in.
+var inset = regexp.MustCompile(`(?m)^  (?:mcpsign )?([a-z][a-z-]*)(?: |$)`)
+
+func TestEveryCommandOfPeopleIsInItsManPage(t *testing.T) {
+	dir := programsBuilt(t)
+	for program, page := range map[string]string{"mcpctl": "mcpctl.8", "mcpsign": "mcpsign.1"} {
+		b, err := os.ReadFile(filepath.Join(deploy, "man", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(b), `\-`, "-")
+		has := func(command string) bool {
+			return regexp.MustCompile(`(?m)^\.BR? ` + regexp.QuoteMeta(command) + `( |$)`).MatchString(text)
+		}
+		help, err := exec.Command(filepath.Join(dir, program), "--help").CombinedOutput()
+		commands := inset.FindAllStringSubmatch(string(help), -1)
+		if len(commands) < 5 {
+			t.Fatalf("%s --help: %v, %d commands\n%s", program, err, len(commands), help)
+		}
+		for _, m := range commands {
+			if !has(m[1]) {
+				t.Errorf("%s does not have %s %s", page, program, m[1])
+			}
+			if program != "mcpctl" || !strings.Contains(m[0], m[1]+" ") {
+				continue
+			}
+			sub, err := exec.Command(filepath.Join(dir, program), m[1], "--help").CombinedOutput()
+			if err != nil || !strings.HasPrefix(string(sub), "usage: mcpctl "+m[1]+" COMMAND") {
+				continue // no group
+			}
+			for _, s := range inset.FindAllStringSubmatch(string(sub), -1) {
+				if !has(s[1]) {
+					t.Errorf("%s does not have %s %s %s", page, program, m[1], s[1])
+				}
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 const deploy = "../../deploy/systemd"
 
 // exposure is the most that `systemd-analyze security` may say of a daemon.
-var exposure = map[string]float64{"guidanced": 0.5, "docfetchd": 1.3, "mcpd": 1.3, "executord": 1.5}
+var exposure = map[string]float64{"guidanced": 0.5, "docfetchd": 1.3, "mcpd": 1.3, "executord": 1.5, "executord-witness": 1.5}
 
 // named are what ExecStart= and ExecReload= name.
 var named = []string{"mcpd", "guidanced", "docfetchd", "executord", "kill"}
@@ -126,9 +126,10 @@ func TestSystemdHasNothingToSayAboutTheUnits(t *testing.T) {
 }
 
 var dropIns = map[string][]string{
-	"pfsense-mcpd.service":      {"mcpd-appliance.conf", "mcpd-encrypted-key.conf"},
-	"pfsense-docfetchd.service": {"docfetchd-resolver.conf"},
-	"pfsense-executord.service": {"executord-write.conf"},
+	"pfsense-mcpd.service":              {"mcpd-appliance.conf", "mcpd-encrypted-key.conf"},
+	"pfsense-docfetchd.service":         {"docfetchd-resolver.conf"},
+	"pfsense-executord.service":         {"executord-write.conf"},
+	"pfsense-executord-witness.service": {"executord-witness.conf"},
 }
 
 func TestEveryDropInAmongTheExamplesIsTried(t *testing.T) {
@@ -152,7 +153,7 @@ func TestAFaultInAUnitIsSeen(t *testing.T) {
 		{"pfsense-guidanced.service", "PrivateNetwork=yes", "PrivateNetwerk=yes"},
 		{"pfsense-guidanced.service", "PrivateNetwork=yes", "PrivateNetwork=maybe"},
 		{"pfsense-mcpd.service", "SystemCallFilter=read ", "SystemCallFilter=raed "},
-		{"pfsense-mcpd.service", "MemoryMax=192M", "MemoryMax=192X"},
+		{"pfsense-mcpd.service", "MemoryMax=256M", "MemoryMax=256X"},
 		{"pfsense-docfetchd.socket", "Service=pfsense-docfetchd.service", "Service=pfsense-docfetchd.servise"},
 		{"pfsense-executord.service", "/usr/bin/executord", "/usr/bin/executor"},
 	} {
