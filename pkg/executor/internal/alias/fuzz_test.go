@@ -17,12 +17,9 @@ func FuzzRows(f *testing.F) {
 			return
 		}
 		l := List{rows: rows}
-		if _, err := l.All(); err != nil && !strings.Contains(string(data), `\u`) && len(data) < 1000 {
-			for _, r := range rows {
-				if change.AliasName(r.near.Name) && len(rows) == 1 {
-					t.Fatalf("%s: %v", data, err)
-				}
-			}
+		// A list that was read can be compared: nothing in it is found out later.
+		if _, err := l.All(); err != nil && len(data) < 64<<10 {
+			t.Fatalf("%s: %v", data, err)
 		}
 		for _, r := range rows {
 			found, err := l.Find(r.near.Name)
