@@ -37,6 +37,19 @@ type Proxy struct {
 	codes []uint32
 	wire  bytes.Buffer
 	conns int
+	up    net.Conn // of the connection that is served
+}
+
+// Send gives a command of the test's own to the TPM, from within a hook: it
+// implements transport.TPM.
+func (p *Proxy) Send(command []byte) ([]byte, error) {
+	p.mu.Lock()
+	up := p.up
+	p.mu.Unlock()
+	if _, err := up.Write(command); err != nil {
+		return nil, err
+	}
+	return message(up)
 }
 
 // Proxy starts one on a socket of its own.
@@ -109,6 +122,9 @@ func (p *Proxy) serve(c net.Conn) {
 		return
 	}
 	defer func() { _ = up.Close() }()
+	p.mu.Lock()
+	p.up = up
+	p.mu.Unlock()
 	for {
 		command, err := message(c)
 		if err != nil {

@@ -163,8 +163,10 @@ func (f *Fake) read(ctx context.Context, x Fault) (int64, error) {
 		return 0, anchor.Unavailable(ctx.Err(), "scripted: the caller gave up")
 	case x.err() != nil:
 		return 0, x.err()
-	case !f.facts.Defined || !f.facts.Written:
+	case !f.facts.Defined:
 		return 0, anchor.WrongName("scripted: the counter is gone")
+	case !f.facts.Written:
+		return 0, anchor.Unavailable(nil, "scripted: the counter has no value yet")
 	}
 	return f.value, nil
 }
@@ -251,7 +253,7 @@ func (f *Fake) Define(_ context.Context, handle uint32) error {
 		return err
 	}
 	if handle != f.facts.Index || slices.Contains(f.taken, handle) {
-		return errs.New(errs.Conflict, "scripted: the handle is taken or not the configured one").WithClass(anchor.ClassName)
+		return errs.New(errs.Conflict, "scripted: the handle is taken or not the configured one").WithClass(anchor.ClassConflict)
 	}
 	f.taken = append(f.taken, handle)
 	f.facts.Defined = true

@@ -3,10 +3,15 @@ package anchortest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/anchor"
+	"pfsensemcp/test/swtpm"
 )
 
 func class(err error) string {
@@ -68,5 +73,67 @@ func TestABlankTPMIsProvisionedStepByStep(t *testing.T) {
 	}
 	if again, err := f.First(ctx, Index); err != nil || again != v || f.Ticks() != 1 {
 		t.Fatal("a second first increments again", again, err)
+	}
+}
+
+// TestTheFakeAnswersAsATPMDoes takes both through one life, step by step.
+func TestTheFakeAnswersAsATPMDoes(t *testing.T) {
+	ctx, tpm := context.Background(), swtpm.New(t)
+	real, err := anchor.OpenTPM(anchor.TPMConfig{Address: tpm.Address(), Index: Index, Auth: []byte(strings.Repeat("s3cr", 8))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	life := func(c interface {
+		anchor.Backend
+		anchor.Planner
+	},
+	) (out []string) {
+		var value int64
+		say := func(what string, v int64, err error) {
+			out = append(out, fmt.Sprintf("%s: %+d %q %v", what, v-value, class(err), errs.CodeOf(err)))
+		}
+		facts := func() {
+			f, err := c.Facts(ctx)
+			out = append(out, fmt.Sprint(f.Index, f.Defined, f.Foreign, f.Written, f.Lockout, f.Name != "", f.Manufacturer != "", len(f.EKDigest), err))
+		}
+		facts()
+		_, err := c.First(ctx, Index)
+		say("first without define", value, err)
+		say("define another", value, c.Define(ctx, Index+1))
+		say("define", value, c.Define(ctx, Index))
+		say("define again", value, c.Define(ctx, Index))
+		facts()
+		_, err = c.Read(ctx)
+		say("read without a value", value, err)
+		value, err = c.First(ctx, Index)
+		say("first", value, err)
+		v, err := c.First(ctx, Index)
+		say("first again", v, err)
+		facts()
+		say("use", value, c.Use(Index, ""))
+		say("use another", value, c.Use(Index+1, ""))
+		say("use another name", value, c.Use(Index, "000b"+strings.Repeat("00", 32)))
+		for _, expected := range []int64{value, value, value + 1, value + 1} {
+			v, err := c.Advance(ctx, expected)
+			if err != nil {
+				v = value
+			}
+			say("advance", v, err)
+		}
+		v, err = c.Read(ctx)
+		say("read", v, err)
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err = c.Read(gone)
+		say("read given up", value, err)
+		_, err = c.Advance(gone, value+2)
+		say("advance given up", value, err)
+		say("close", value, c.Close())
+		_, err = c.Read(ctx)
+		say("read closed", value, err)
+		return out
+	}
+	if d := cmp.Diff(life(real), life(NewBlank())); d != "" {
+		t.Error(d)
 	}
 }
