@@ -13,10 +13,16 @@ import (
 // runSuite is `mcpctl run`.
 func runSuite(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error {
 	demo := fs.Bool("demo", false, "run the pretend appliance too, and a scripted conversation")
+	write := fs.Bool("write", false, "with --demo: a laboratory's write path too (needs swtpm), and a rehearsal of the ceremony")
 	once := fs.Bool("once", false, "with --demo: end after the conversation")
 	dir := fs.String("dir", "", "run in `DIR` (absolute, yours, mode 700) instead of the runtime directory")
 	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
+	}
+	if *write && !*demo {
+		fmt.Fprintln(fs.Output(), "mcpctl: --write goes with --demo only: a write path for a real appliance is set up by mcpctl setup --write")
+		fs.Usage()
+		return cli.ErrUsage
 	}
 	if *once && !*demo {
 		fmt.Fprintln(fs.Output(), "mcpctl: --once goes with --demo only: without it there is no conversation to end after")
@@ -34,6 +40,7 @@ func runSuite(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error
 		BinDir:     bin,
 		Demo:       *demo,
 		Once:       *once,
+		Write:      *write,
 		Env:        pfsenseSettings(e.Environ),
 		Out:        e.Out,
 		Err:        e.Err,

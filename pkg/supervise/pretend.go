@@ -35,7 +35,12 @@ func (p pretend) settings(daemon string, set func(key, value string)) {
 func (s *suite) startPretend(ctx context.Context) error {
 	etc := filepath.Join(s.layout.root, "etc")
 	s.pretend.key = filepath.Join(etc, "read-key")
-	v, err := s.startPlayer(ctx, "fakepf", "--cert-dir", etc, "--key-file", s.pretend.key)
+	args := []string{"--cert-dir", etc, "--key-file", s.pretend.key}
+	if s.Write {
+		s.lab.writeKey = filepath.Join(etc, "write-key")
+		args = append(args, "--write-key-file", s.lab.writeKey, "--control", s.controlSocket())
+	}
+	v, err := s.startPlayer(ctx, "fakepf", args...)
 	if err != nil {
 		return err
 	}

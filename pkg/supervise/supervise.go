@@ -27,6 +27,7 @@ type Options struct {
 	BinDir     string    // where the programs are
 	Demo       bool      // the pretend appliance, and the conversation
 	Once       bool      // end after the conversation
+	Write      bool      // with Demo: a laboratory's write path, and its rehearsal
 	Env        []string  // the caller's PFSENSE_* settings, for mcpd alone
 	Out        io.Writer // the ready line and the conversation
 	Err        io.Writer // progress
@@ -59,12 +60,22 @@ func Run(ctx context.Context, o Options) (err error) {
 		if err := s.startPretend(ctx); err != nil {
 			return err
 		}
+		if o.Write {
+			if err := s.startLab(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	if err := s.startDaemons(ctx); err != nil {
 		return err
 	}
 	s.say("the suite is up after " + since(begun))
 	fmt.Fprintf(o.Out, "ready socket=%s\n", l.socket("mcp"))
+	if o.Demo && o.Write {
+		if err := s.rehearse(ctx); err != nil {
+			return err
+		}
+	}
 	if o.Demo {
 		if err := s.converse(ctx); err != nil || o.Once {
 			return err
@@ -83,6 +94,7 @@ type suite struct {
 
 	sayMu   sync.Mutex
 	pretend pretend
+	lab     lab
 	running []*process
 	keeping sync.WaitGroup
 	cancel  context.CancelFunc
@@ -216,6 +228,13 @@ func (s *suite) settings(d daemonRow) string {
 	}
 	if s.Demo {
 		s.pretend.settings(d.name, set)
+	}
+	switch {
+	case !s.Write:
+	case d.name == "mcpd":
+		set("profile", "write_protected")
+	case d.name == "executord":
+		s.lab.settings(&b, s.pretend, s.storeDir())
 	}
 	return b.String()
 }

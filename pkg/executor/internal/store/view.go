@@ -206,17 +206,18 @@ func (v *View) LooksDue() (all []*record.Send, err error) {
 	return all, err
 }
 
-// LastVerified returns the newest send of a verified change, by which a pending
-// change of the appliance is known to be ours.
+// LastVerified returns the newest send after which two reads proved how things stood,
+// forward or back, by which a pending change of the appliance is known to be ours: each
+// send was made when nothing was pending but ours.
 func (v *View) LastVerified() (found *record.Send, err error) {
 	err = rows.Each(v.tx, nil, nil, func(s *record.Send) (bool, error) {
-		if s.All != "" && s.Look != "" && (found == nil || s.SentAt.After(found.SentAt)) {
+		if s.All != "" && (found == nil || s.SentAt.After(found.SentAt)) {
 			found = s
 		}
 		return true, nil
 	})
 	if err == nil && found == nil {
-		err = errs.New(errs.NotFound, "no change was verified yet").WithClass("not_found")
+		err = errs.New(errs.NotFound, "no change was proven yet").WithClass("not_found")
 	}
 	return found, err
 }
