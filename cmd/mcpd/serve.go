@@ -88,6 +88,9 @@ func (s *server) profile(p *daemon.Process) (sandbox.Profile, error) {
 	out.DNS = err != nil
 	out.SystemRoots = s.settings.TLSMode == "strict"
 	out.Read = []string{filepath.Dir(s.settings.APIKeyFile)} // for a reload of the key
+	if s.settings.RelayInbox != "" {
+		out.Read = append(out.Read, s.settings.RelayInbox)
+	}
 	out.UnixConnect = peers(p.SocketDir)
 	return out, nil
 }
@@ -142,11 +145,19 @@ func (s *server) build(p *daemon.Process) (daemon.Running, error) {
 	admin := mcpserver.NewAdmin(suite, s.client, s.key, doc, mcpserver.About{
 		TLSMode: s.settings.TLSMode, Pinned: s.settings.TLSPin != "", Identity: s.settings.Identity, Tools: offered,
 	})
+	tasks := []daemon.Task{{Name: "mcp", Run: func(ctx context.Context) error {
+		return front.Serve(ctx, p.Listeners["mcp"])
+	}}}
+	if s.settings.RelayInbox != "" {
+		relay, err := mcpserver.NewRelay(s.settings.RelayInbox, suite, p.Log)
+		if err != nil {
+			return daemon.Running{}, err
+		}
+		tasks = append(tasks, daemon.Task{Name: "relay", Run: relay.Run})
+	}
 	return daemon.Running{
-		GRPC: map[string]daemon.Service{"mcpd-admin": {Methods: mcpserver.AdminMethods(), Register: admin.Register}},
-		Tasks: []daemon.Task{{Name: "mcp", Run: func(ctx context.Context) error {
-			return front.Serve(ctx, p.Listeners["mcp"])
-		}}},
+		GRPC:   map[string]daemon.Service{"mcpd-admin": {Methods: mcpserver.AdminMethods(), Register: admin.Register}},
+		Tasks:  tasks,
 		Reload: func(context.Context) error { _, err := s.key.Reload(); return err },
 	}, nil
 }

@@ -32,6 +32,8 @@ type settings struct {
 	ResultBytes   int    `toml:"result_bytes" env:"PFSENSE_RESULT_BYTES" default:"32768" min:"4096" max:"262144" help:"Most bytes of one result."`
 	ScanRows      int    `toml:"scan_rows" env:"PFSENSE_SCAN_ROWS" default:"5000" min:"250" max:"200000" help:"Most rows that one filtered call reads."`
 
+	RelayInbox string `toml:"relay_inbox" check:"path" help:"Directory whose signed files (*.authorization.json, *.confirmation.json, *.reconciliation.json) are passed on to executord, each once; with write_protected only. Left out: none is."`
+
 	Sandbox            string   `toml:"sandbox" env:"PFSENSE_SANDBOX" default:"require" enum:"require,available" help:"require: refuse to start without the sandbox. available: go on with what the kernel has, for a trial."`
 	SocketDir          string   `toml:"socket_dir" env:"PFSENSE_SOCKET_DIR" default:"/run/pfsense-mcp" check:"socket_dir" help:"Directory below which the sockets of the suite are."`
 	Operators          []string `toml:"operators" max:"64" help:"Users who may use the operators' sockets, beside root."`
@@ -71,6 +73,9 @@ func (s *settings) Check(r *conf.Report) {
 		s.checkTLS(r)
 	}
 	s.checkTestBuild(r)
+	if s.RelayInbox != "" && s.Profile != catalog.ProfileWriteProtected {
+		r.Fault("relay_inbox", "goes with the profile write_protected only")
+	}
 	if _, err := catalog.Select(s.Profile, s.allow, nil); err != nil {
 		r.Fault("allowed_tools", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}

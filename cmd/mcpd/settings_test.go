@@ -115,3 +115,27 @@ func TestCommandsThatAreNoneEndWithUsage(t *testing.T) {
 		}
 	}
 }
+
+func TestTheInboxGoesWithTheProfileThatCanWrite(t *testing.T) {
+	for _, tt := range []struct {
+		file  string
+		fault bool
+	}{
+		{"", false},
+		{"profile = \"write_protected\"\nrelay_inbox = \"/srv/inbox\"\n", false},
+		{"relay_inbox = \"/srv/inbox\"\n", true},
+		{"profile = \"engineer\"\nrelay_inbox = \"/srv/inbox\"\n", true},
+		{"profile = \"write_protected\"\nrelay_inbox = \"inbox\"\n", true},
+	} {
+		s, err := load(t, tt.file)
+		if (err != nil) != tt.fault {
+			t.Errorf("%q: %v", tt.file, err)
+		}
+		if tt.file == "" && s.RelayInbox != "" {
+			t.Error("there is an inbox that nobody asked for")
+		}
+	}
+	if _, err := load(t, "profile = \"write_protected\"\n", "PFSENSE_RELAY_INBOX=/srv/inbox"); err == nil {
+		t.Error("the environment sets an inbox")
+	}
+}

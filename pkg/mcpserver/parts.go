@@ -2,10 +2,12 @@ package mcpserver
 
 import (
 	"context"
+	"log/slog"
 
 	"pfsensemcp/pkg/mcpserver/internal/about"
 	"pfsensemcp/pkg/mcpserver/internal/admin"
 	"pfsensemcp/pkg/mcpserver/internal/guide"
+	"pfsensemcp/pkg/mcpserver/internal/relay"
 	"pfsensemcp/pkg/mcpserver/internal/schema"
 	"pfsensemcp/pkg/mcpserver/internal/suite"
 	"pfsensemcp/pkg/mcpserver/internal/tool"
@@ -40,6 +42,8 @@ type (
 	ApplianceIdentity = about.Identity
 	// InterfaceNames is how the appliance names interfaces.
 	InterfaceNames = about.InterfaceNames
+	// Relay passes the signed files of an inbox on to executord.
+	Relay = relay.Relay
 	// Appliance is the part of the client that operators' questions need.
 	Appliance = admin.Appliance
 )
@@ -69,6 +73,11 @@ func NewApplianceIdentity(a Appliance) *ApplianceIdentity { return about.NewIden
 
 // NewInterfaceNames returns an InterfaceNames that asks on its first use.
 func NewInterfaceNames(a Appliance) *InterfaceNames { return about.NewInterfaceNames(a) }
+
+// NewRelay opens the inbox at dir; Run passes its files on.
+func NewRelay(dir string, s *Suite, log *slog.Logger) (*Relay, error) {
+	return relay.New(dir, s.Conn(suite.Executord), log)
+}
 
 // NewAdmin returns the operators' service. doc is the appliance's own document;
 // nil means that no contract of it is handed out.

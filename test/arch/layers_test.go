@@ -34,7 +34,7 @@ var levels = map[string]int{
 
 	// L3.
 	"pkg/mcpserver/internal/session": 35, "pkg/mcpserver/internal/suite": 35, "pkg/mcpserver/internal/tool": 35, "pkg/mcpserver/internal/schema": 35, "pkg/mcpserver/internal/about": 35,
-	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36, "pkg/mcpserver/internal/extras": 36, "pkg/mcpserver/internal/change": 36,
+	"pkg/mcpserver/internal/guide": 36, "pkg/mcpserver/internal/admin": 36, "pkg/mcpserver/internal/extras": 36, "pkg/mcpserver/internal/change": 36, "pkg/mcpserver/internal/relay": 36,
 	"pkg/shim/internal/place": 38, "pkg/shim/internal/process": 38,
 	"pkg/executor/internal/store/internal/seam": 22, "pkg/executor/internal/store/internal/member": 22, "pkg/executor/internal/store/internal/pages": 22,
 	"pkg/executor/internal/store/record": 23, "pkg/executor/internal/store/internal/place": 23,
@@ -50,7 +50,8 @@ var levels = map[string]int{
 	"pkg/executor/internal/posture":         35, "pkg/executor/internal/gate": 36,
 	"pkg/executor/internal/gate/internal/rule": 34, "pkg/executor/internal/gate/internal/proof": 35,
 	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/ceremony": 37,
-	"pkg/executor/internal/show": 38, "pkg/executor/internal/doctor": 38, // what operators see
+	"pkg/executor/internal/ceremony/ceremonytest": 38,                                     // for tests
+	"pkg/executor/internal/show":                  38, "pkg/executor/internal/doctor": 38, // what operators see
 	"pkg/executor/internal/watch": 39, "pkg/executor/internal/serve": 39,
 	"pkg/install/internal/layout": 35, "pkg/install/internal/place": 35, "pkg/install/internal/peek": 35,
 	"pkg/install/internal/peek/peektest":  36, // for tests
@@ -58,8 +59,10 @@ var levels = map[string]int{
 	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 40,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
+	"pkg/supervise/internal/pty": 36, "pkg/supervise/internal/process": 36, "pkg/supervise/internal/talk": 36, "pkg/supervise/internal/rehearsal": 38,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
 	"pkg/opctl/internal/carry": 36, "pkg/opctl/internal/reason": 36, "pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
+	"pkg/opctl/internal/program": 36, "pkg/opctl/internal/logview": 37, "pkg/opctl/internal/complete": 38, "pkg/opctl/internal/host": 40,
 	"pkg/opctl/internal/admintest": 37, // for tests
 	"pkg/opctl/internal/write":     38, "pkg/opctl/internal/custody": 38, "pkg/opctl/internal/posture": 38,
 	"pkg/opctl": 41, // the operator's face of supervise and install

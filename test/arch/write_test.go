@@ -5,12 +5,15 @@ import (
 	"testing"
 )
 
-// changeMay are the packages of ours that mcpd's write tool may link, beside the
-// generated client of executord. None of them can reach an appliance, open a
-// file or hold a key.
-var changeMay = []string{"pkg/mcpserver/internal/change", "pkg/catalog", "pkg/errs", "pkg/logging", "pkg/nearest", "proto/executor"}
+// changeMay are the packages of ours that mcpd's write tool and its relay may
+// link, beside the generated client of executord. None of them can reach an
+// appliance or hold a key.
+var changeMay = []string{"pkg/mcpserver/internal/change", "pkg/mcpserver/internal/relay", "pkg/catalog", "pkg/errs", "pkg/logging", "pkg/nearest", "proto/executor"}
 
-const changePackage = module + "/pkg/mcpserver/internal/change"
+const (
+	changePackage = module + "/pkg/mcpserver/internal/change"
+	relayPackage  = module + "/pkg/mcpserver/internal/relay"
+)
 
 // checkChange finds what the write tool links of ours and must not.
 func checkChange(deps []listed) []string {
@@ -30,8 +33,8 @@ func checkChangeImports(pkgs []listed) []string {
 	var bad []string
 	for _, p := range pkgs {
 		for _, imp := range p.Imports {
-			if imp == changePackage && p.ImportPath != module+"/pkg/mcpserver" {
-				bad = append(bad, p.ImportPath+" imports mcpd's write tool: mcpserver alone runs it")
+			if (imp == changePackage || imp == relayPackage) && p.ImportPath != module+"/pkg/mcpserver" {
+				bad = append(bad, p.ImportPath+" imports "+imp+": mcpserver alone runs it")
 			}
 			if p.ImportPath == changePackage && (imp == "os" || imp == "net" || strings.HasPrefix(imp, "net/") || imp == "os/exec" || imp == "syscall") {
 				bad = append(bad, "mcpd's write tool imports "+imp+": it has a connection to executord and needs no other")
@@ -44,7 +47,7 @@ func checkChangeImports(pkgs []listed) []string {
 // G6, the nearer half: mcpd links no executor package (the bans), and within mcpd
 // the code that asks for changes shares nothing with the code that reads.
 func TestG6McpdsWriteToolReachesExecutordAndNobodyElse(t *testing.T) {
-	want(t, checkChange(goList(t, "-deps", "./pkg/mcpserver/internal/change")))
+	want(t, checkChange(goList(t, "-deps", "./pkg/mcpserver/internal/change", "./pkg/mcpserver/internal/relay")))
 	want(t, checkChangeImports(allPackages(t)))
 	want(t, checkBans("mcpd", closure(t, "mcpd")))
 }

@@ -2,11 +2,16 @@ package suite
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pfsensemcp/pkg/catalog"
+	"pfsensemcp/proto/executor/v1"
+	"pfsensemcp/test/execfront"
 	"pfsensemcp/test/rawmcp"
 )
 
@@ -88,5 +93,35 @@ func TestTheCheckOfTheDefaultInstallCanFail(t *testing.T) {
 	all, out := mayWrite(t, []byte(`{"tools":[{"name":"a","annotations":{"readOnlyHint":true}},{"name":"b","annotations":{"readOnlyHint":false}},{"name":"c","annotations":{}},{"name":"d"}]}`))
 	if all != 4 || !slices.Equal(out, []string{"b", "c", "d"}) {
 		t.Errorf("%d %v", all, out)
+	}
+}
+
+// TestTheInboxIsReadInsideTheSandbox starts the shipped mcpd, behind all its walls
+// where the test is root, with an inbox, and waits for the file in executord.
+func TestTheInboxIsReadInsideTheSandbox(t *testing.T) {
+	inbox := t.TempDir()
+	for _, dir := range []string{inbox, filepath.Dir(inbox)} { // for mcpd's user
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(inbox, "wc-1.confirmation.json")
+	if err := os.WriteFile(file, []byte(`{"signed":true}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	front := &execfront.Front{}
+	s := New(t, Options{Settings: "profile = \"write_protected\"\nrelay_inbox = \"" + inbox + "\"\n", Only: []string{"guidanced"}})
+	front.Beside(t, s.Dir)
+	s.Start("mcpd")
+	s.Proc("mcpd").Until("the file in executord", func() bool { return len(front.Files()) > 0 })
+	if f := front.Files()[0]; f.GetKind() != executorpb.SubmitArtifactRequest_KIND_CONFIRMATION || string(f.GetArtifact()) != `{"signed":true}` {
+		t.Errorf("%v", f)
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != `{"signed":true}` {
+		t.Errorf("the person's file: %q %v", b, err)
 	}
 }
