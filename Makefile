@@ -1,5 +1,6 @@
 # make            the same as make build
-# make demo       build, then a whole suite with a pretend appliance; ONCE=1 ends after the conversation
+# make demo       build, then a whole suite with a pretend appliance; ONCE=1 ends after the conversation;
+#                 WRITE=1 rehearses the write ceremony first, with an emulated TPM
 # make test       every test
 # make test-systemd  the package under a real systemd: boots a container, as root; a minute or
 #                 two; says so where the machine cannot
@@ -8,6 +9,7 @@
 # make test-clients  MCP clients that other people wrote, under Node, installed by npm
 # make contract   what is served, written down anew: alone in its commit
 # make soak       200,000 calls over 64 sessions with restarts; some minutes
+# make crash      executord killed at N random moments (1,000), each settled by the next start
 # make check      vet, lint, format, generated code, dead code, licences, known vulnerabilities
 # make package    dist/: .deb, .rpm, bill of materials, checksums; VERSION=1.2.3 names one
 #                 without a tag
@@ -37,7 +39,7 @@ programs := $(patsubst %/main.go,./%,$(wildcard cmd/*/main.go test/*/cmd/*/main.
 # The race detector needs a C compiler, which nothing else here does.
 RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: build demo test test-systemd test-guest test-clients contract soak bench
+.PHONY: crash build demo test test-systemd test-guest test-clients contract soak bench
 .PHONY: check vet lint format generated deadcode licences vulnerabilities generate package guidance-audit clean
 .DEFAULT_GOAL := build
 
@@ -46,7 +48,8 @@ build:
 	$(BUILD) -tags $(TAGS),pfsense_demo -o bin/demo/ ./cmd/docfetchd ./cmd/executord
 
 demo: build
-	bin/mcpctl run --demo $(if $(filter-out 0,$(ONCE)),--once)
+	$(if $(filter-out 0,$(WRITE)),deploy/ensure-swtpm.sh)
+	bin/mcpctl run --demo $(if $(filter-out 0,$(WRITE)),--write) $(if $(filter-out 0,$(ONCE)),--once)
 
 # Packages that compute and share nothing between goroutines: there the race
 # detector finds nothing and makes their exhaustive tests fifty times slower.
@@ -76,6 +79,11 @@ soak:
 	go test -tags $(TAGS) -count=1 -timeout 60m ./test/soak -run TestSoak -full -v
 
 # It exits 0 whatever the figures are.
+# Each is a fresh house: a TPM, a store, a process that is killed and started twice.
+crash:
+	deploy/ensure-swtpm.sh
+	go test -tags $(TAGS) -count=1 -timeout 90m ./test/crash -v -run 'TestS6KillsAtRandom' -kills $(or $(N),1000)
+
 bench: build
 ifneq ($(filter-out 0,$(GOBENCH)),)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...

@@ -1,25 +1,20 @@
 package supervise
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
 	"strings"
 	"syscall"
 	"time"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/supervise/internal/process"
+	"pfsensemcp/pkg/supervise/internal/talk"
 )
-
-// stepWithin bounds one step of the conversation: the daemon's own deadline for
-// a call is 45 s.
-const stepWithin = 60 * time.Second
 
 // shownBytes is how much of an answer a step prints.
 const shownBytes = 480
@@ -30,38 +25,14 @@ type step struct {
 	say    string // what a person would say
 	method string
 	params string // JSON, ours
-	check  func(answer) error
+	check  func(talk.Answer) error
 	before func(*suite) // done first: a daemon killed, say
 }
 
-// answer is what came back.
-type answer struct {
-	Result jsontext.Value `json:"result"`
-	Error  jsontext.Value `json:"error"`
-	ID     int            `json:"id"`
-}
-
-// toolAnswer is the part of a tools/call result that the checks read.
-type toolAnswer struct {
-	IsError    bool `json:"isError"`
-	Content    []struct{ Text string }
-	Structured map[string]jsontext.Value `json:"structuredContent"`
-}
-
-// tool decodes a's result as a tool's.
-func (a answer) tool() (toolAnswer, error) {
-	var t toolAnswer
-	if len(a.Error) > 0 {
-		return t, errors.New("the call was answered with a protocol error")
-	}
-	err := json.Unmarshal(a.Result, &t, json.MatchCaseInsensitiveNames(true))
-	return t, err
-}
-
 // rows checks that the answer is a list tool's with at least n rows.
-func rows(n int) func(answer) error {
-	return func(a answer) error {
-		t, err := a.tool()
+func rows(n int) func(talk.Answer) error {
+	return func(a talk.Answer) error {
+		t, err := a.Tool()
 		if err != nil {
 			return err
 		}
@@ -80,9 +51,9 @@ func rows(n int) func(answer) error {
 }
 
 // object checks that the answer is an object tool's.
-func object(member string) func(answer) error {
-	return func(a answer) error {
-		t, err := a.tool()
+func object(member string) func(talk.Answer) error {
+	return func(a talk.Answer) error {
+		t, err := a.Tool()
 		switch {
 		case err != nil:
 			return err
@@ -96,9 +67,9 @@ func object(member string) func(answer) error {
 }
 
 // provenances checks that the answer has a record of each source.
-func provenances(want ...string) func(answer) error {
-	return func(a answer) error {
-		t, err := a.tool()
+func provenances(want ...string) func(talk.Answer) error {
+	return func(a talk.Answer) error {
+		t, err := a.Tool()
 		if err != nil || t.IsError {
 			return errors.Join(errors.New("the tool answered with an error"), err)
 		}
@@ -112,9 +83,9 @@ func provenances(want ...string) func(answer) error {
 }
 
 // refused checks that the tool refused the call and named what.
-func refused(naming string) func(answer) error {
-	return func(a answer) error {
-		t, err := a.tool()
+func refused(naming string) func(talk.Answer) error {
+	return func(a talk.Answer) error {
+		t, err := a.Tool()
 		switch {
 		case err != nil:
 			return err
@@ -132,7 +103,7 @@ var script = []step{
 	{
 		say: "Hello, which server is this?", method: "initialize",
 		params: `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"demo","version":"1"}}`,
-		check: func(a answer) error {
+		check: func(a talk.Answer) error {
 			if len(a.Error) > 0 || !bytes.Contains(a.Result, []byte(`"protocolVersion"`)) {
 				return errors.New("initialize was refused")
 			}
@@ -141,7 +112,7 @@ var script = []step{
 	},
 	{
 		say: "What can you do?", method: "tools/list", params: `{}`,
-		check: func(a answer) error {
+		check: func(a talk.Answer) error {
 			var list struct {
 				Tools []struct{ Name string } `json:"tools"`
 			}
@@ -196,8 +167,8 @@ var script = []step{
 func (s *suite) kill(names ...string) {
 	for _, p := range s.running {
 		for _, n := range names {
-			if p.name == n && p.pid() > 0 {
-				_ = syscall.Kill(p.pid(), syscall.SIGKILL) // a daemon that just ended needs no kill
+			if p.Name == n && p.PID() > 0 {
+				_ = syscall.Kill(p.PID(), syscall.SIGKILL) // a daemon that just ended needs no kill
 			}
 		}
 	}
@@ -205,22 +176,22 @@ func (s *suite) kill(names ...string) {
 
 // converse runs the script through the real shim and prints it.
 func (s *suite) converse(ctx context.Context) error {
-	path, err := findProgram(s.BinDir, "mcpd")
+	path, err := process.Find(s.BinDir, "mcpd")
 	if err != nil {
 		return err
 	}
-	c, err := dialShim(ctx, path, s.layout.socket("mcp"), s.Err)
+	c, err := talk.Dial(ctx, path, s.layout.socket("mcp"), s.Err)
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	for i, st := range script {
 		if st.before != nil {
 			st.before(s)
 		}
 		fmt.Fprintf(s.Out, "\n%d. %s\n   -> %s %s\n", i+1, st.say, st.method, st.params)
 		begun := time.Now()
-		a, size, err := c.call(i+1, st.method, st.params)
+		a, size, err := c.Call(i+1, st.method, st.params)
 		if err == nil {
 			fmt.Fprintf(s.Out, "   <- %d bytes in %.1f ms: %s\n", size, float64(time.Since(begun).Microseconds())/1000, excerpt(a))
 			err = st.check(a)
@@ -230,7 +201,7 @@ func (s *suite) converse(ctx context.Context) error {
 				WithNext("the daemons' logs are in " + s.layout.root + "/log (run with --dir to keep them)")
 		}
 		if st.method == "initialize" {
-			if err := c.notify("notifications/initialized"); err != nil {
+			if err := c.Notify("notifications/initialized"); err != nil {
 				return err
 			}
 		}
@@ -241,9 +212,9 @@ func (s *suite) converse(ctx context.Context) error {
 
 // excerpt returns the part of an answer that a step prints: the text of a tool,
 // the result of anything else.
-func excerpt(a answer) string {
+func excerpt(a talk.Answer) string {
 	text := string(a.Result)
-	if t, err := a.tool(); err == nil && len(t.Content) > 0 {
+	if t, err := a.Tool(); err == nil && len(t.Content) > 0 {
 		text = t.Content[0].Text
 	}
 	if len(text) > shownBytes {
@@ -252,96 +223,9 @@ func excerpt(a answer) string {
 	return text
 }
 
-// conversation is a raw client of the shim: JSON lines, no MCP library.
-type conversation struct {
-	in    io.WriteCloser
-	lines chan []byte
-	cmd   *exec.Cmd
-	ctx   context.Context
-}
-
-// dialShim starts the shim as an MCP client would.
-func dialShim(ctx context.Context, path, socket string, stderr io.Writer) (*conversation, error) {
-	cmd := exec.CommandContext(ctx, path, "stdio", "--socket", socket)
-	cmd.Env = []string{}
-	cmd.Stderr = stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, errs.Wrap(err, errs.Unavailable, "the shim cannot be started")
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, errs.Wrap(err, errs.Unavailable, "the shim cannot be started")
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, errs.Wrap(err, errs.Unavailable, "the shim cannot be started")
-	}
-	c := &conversation{in: in, lines: make(chan []byte), cmd: cmd, ctx: ctx}
-	go func() {
-		defer close(c.lines)
-		r := bufio.NewReader(out)
-		for {
-			line, err := r.ReadBytes('\n')
-			if err != nil {
-				return
-			}
-			select {
-			case c.lines <- line:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return c, nil
-}
-
-// call sends a request and waits for its answer; it returns the answer's size
-// in bytes too.
-func (c *conversation) call(id int, method, params string) (answer, int, error) {
-	var a answer
-	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
-		return a, 0, errors.New("the shim is gone")
-	}
-	t := time.NewTimer(stepWithin)
-	defer t.Stop()
-	for {
-		select {
-		case line, ok := <-c.lines:
-			if !ok {
-				return a, 0, errors.New("the shim ended")
-			}
-			a = answer{}
-			if err := json.Unmarshal(line, &a); err != nil {
-				return a, 0, errors.New("the shim wrote something that is not a JSON-RPC message")
-			}
-			if a.ID == id && (len(a.Result) > 0 || len(a.Error) > 0) {
-				return a, len(line), nil
-			}
-		case <-t.C:
-			return a, 0, errors.New("no answer in time")
-		case <-c.ctx.Done():
-			return a, 0, c.ctx.Err()
-		}
-	}
-}
-
-// notify sends a notification.
-func (c *conversation) notify(method string) error {
-	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","method":%q}`+"\n", method)
-	return err
-}
-
-// close ends the conversation as a client does: it closes the shim's input.
-func (c *conversation) close() {
-	_ = c.in.Close() // the shim sees end of input either way
-	for range c.lines {
-	}
-	_ = c.cmd.Wait() // its exit code says nothing that the steps did not
-}
-
 // printClientSettings prints what to paste into an MCP client.
 func (s *suite) printClientSettings() {
-	path, err := findProgram(s.BinDir, "mcpd")
+	path, err := process.Find(s.BinDir, "mcpd")
 	if err != nil {
 		return
 	}

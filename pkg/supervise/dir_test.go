@@ -3,6 +3,7 @@ package supervise
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,5 +144,17 @@ func TestASettingsFileIsNewAndPrivateEachTime(t *testing.T) {
 	}
 	if fi, err := os.Lstat(p); err != nil || fi.Mode() != 0o600 {
 		t.Errorf("mode %v, %v", fi.Mode(), err)
+	}
+}
+
+// In a container a uid often has no name, and nothing here needs one.
+func TestTheCallerIsNamedByNumber(t *testing.T) {
+	s := &suite{layout: layout{root: "/x"}}
+	me := strconv.Quote(strconv.Itoa(os.Geteuid()))
+	for _, d := range daemons {
+		got := s.settings(d)
+		if !strings.Contains(got, "operators = ["+me+"]") || d.name != "mcpd" && !strings.Contains(got, "mcpd_user = "+me) {
+			t.Errorf("%s: %s", d.name, got)
+		}
 	}
 }

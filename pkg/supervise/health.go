@@ -10,13 +10,14 @@ import (
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/rpc"
+	"pfsensemcp/pkg/supervise/internal/process"
 )
 
 // pollEvery is how often a socket that is not there yet is looked for.
 const pollEvery = 10 * time.Millisecond
 
 // waitHealthy waits until every socket of a daemon answers SERVING.
-func (s *suite) waitHealthy(ctx context.Context, d daemonRow, p *process, stderr *tail) error {
+func (s *suite) waitHealthy(ctx context.Context, d daemonRow, p *process.Process, stderr *process.Tail) error {
 	for _, name := range d.sockets {
 		path := s.layout.socket(name)
 		if err := s.waitFile(ctx, path, p, stderr); err != nil {
@@ -30,8 +31,8 @@ func (s *suite) waitHealthy(ctx context.Context, d daemonRow, p *process, stderr
 		_ = conn.Close() // nothing was written that a failed close could lose
 		if err != nil {
 			select {
-			case <-p.ended():
-				return notStarted(p, stderr)
+			case <-p.Ended():
+				return process.NotStarted(p, stderr)
 			default:
 			}
 			return errs.Wrap(err, errs.Expired, d.name+" did not become healthy").
@@ -45,7 +46,7 @@ func (s *suite) waitHealthy(ctx context.Context, d daemonRow, p *process, stderr
 }
 
 // waitFile waits until the socket's path exists.
-func (s *suite) waitFile(ctx context.Context, path string, p *process, stderr *tail) error {
+func (s *suite) waitFile(ctx context.Context, path string, p *process.Process, stderr *process.Tail) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -53,10 +54,10 @@ func (s *suite) waitFile(ctx context.Context, path string, p *process, stderr *t
 			return nil
 		}
 		select {
-		case <-p.ended():
-			return notStarted(p, stderr)
+		case <-p.Ended():
+			return process.NotStarted(p, stderr)
 		case <-ctx.Done():
-			return errs.New(errs.Expired, p.name+" did not open its socket").
+			return errs.New(errs.Expired, p.Name+" did not open its socket").
 				WithNext("its log is in " + s.layout.root + "/log")
 		case <-tick.C:
 		}
@@ -64,7 +65,7 @@ func (s *suite) waitFile(ctx context.Context, path string, p *process, stderr *t
 }
 
 // waitServing asks one socket's health until it is SERVING.
-func waitServing(ctx context.Context, conn *grpc.ClientConn, p *process) error {
+func waitServing(ctx context.Context, conn *grpc.ClientConn, p *process.Process) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	client := grpc_health_v1.NewHealthClient(conn)
@@ -76,8 +77,8 @@ func waitServing(ctx context.Context, conn *grpc.ClientConn, p *process) error {
 			return nil
 		}
 		select {
-		case <-p.ended():
-			return errs.New(errs.Unavailable, p.name+" ended")
+		case <-p.Ended():
+			return errs.New(errs.Unavailable, p.Name+" ended")
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/supervise/internal/process"
 )
 
 // pretend is what the demonstration plays instead of the world: an appliance
@@ -57,24 +58,24 @@ func (s *suite) startPretend(ctx context.Context) error {
 // startPlayer starts one program of the pretended world and returns the values
 // of its ready line.
 func (s *suite) startPlayer(ctx context.Context, name string, args ...string) (map[string]string, error) {
-	path, err := findProgram(s.BinDir, name)
+	path, err := process.Find(s.BinDir, name)
 	if err != nil {
 		return nil, err
 	}
-	rl := newReadyLine()
-	var stderr tail
-	p := &process{name: name, path: path, args: append([]string{"--listen", "127.0.0.1:0"}, args...), env: []string{}}
-	if err := p.start(rl, &stderr); err != nil {
+	rl := process.NewReadyLine()
+	var stderr process.Tail
+	p := &process.Process{Name: name, Path: path, Args: append([]string{"--listen", "127.0.0.1:0"}, args...), Env: []string{}}
+	if err := p.Start(rl, &stderr); err != nil {
 		return nil, err
 	}
 	s.running = append(s.running, p)
 	t := time.NewTimer(readyWithin)
 	defer t.Stop()
 	select {
-	case v := <-rl.line:
+	case v := <-rl.Line:
 		return v, nil
-	case <-p.ended():
-		return nil, notStarted(p, &stderr)
+	case <-p.Ended():
+		return nil, process.NotStarted(p, &stderr)
 	case <-t.C:
 		return nil, errs.New(errs.Expired, name+" did not come up").WithNext("try again on a less busy machine")
 	case <-ctx.Done():

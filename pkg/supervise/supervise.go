@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/supervise/internal/process"
 )
 
 // readyWithin bounds how long the suite may take to come up. It is normally up
@@ -39,7 +40,7 @@ type Options struct {
 // is returned.
 func Run(ctx context.Context, o Options) (err error) {
 	begun := time.Now()
-	if err := keepDescriptors(); err != nil {
+	if err := process.KeepDescriptors(); err != nil {
 		return err
 	}
 	l, err := prepare(o.Dir, o.RuntimeDir, o.Fresh)
@@ -72,7 +73,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	s.say("the suite is up after " + since(begun))
 	fmt.Fprintf(o.Out, "ready socket=%s\n", l.socket("mcp"))
 	if o.Demo && o.Write {
-		if err := s.rehearse(ctx); err != nil {
+		if err := s.stage().Run(ctx); err != nil {
 			return err
 		}
 	}
@@ -95,7 +96,7 @@ type suite struct {
 	sayMu   sync.Mutex
 	pretend pretend
 	lab     lab
-	running []*process
+	running []*process.Process
 	keeping sync.WaitGroup
 	cancel  context.CancelFunc
 }
@@ -113,8 +114,8 @@ func (s *suite) startDaemons(ctx context.Context) error {
 	ctx, s.cancel = context.WithCancel(ctx)
 	begun := time.Now()
 	type started struct {
-		p      *process
-		stderr *tail
+		p      *process.Process
+		stderr *process.Tail
 	}
 	var all []started
 	for _, d := range daemons {
@@ -122,8 +123,8 @@ func (s *suite) startDaemons(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		stderr := &tail{}
-		if err := p.start(nil, stderr); err != nil {
+		stderr := &process.Tail{}
+		if err := p.Start(nil, stderr); err != nil {
 			return err
 		}
 		s.running = append(s.running, p)
@@ -138,7 +139,7 @@ func (s *suite) startDaemons(ctx context.Context) error {
 		s.say(d.name + " is healthy after " + since(begun))
 	}
 	for _, a := range all {
-		s.keeping.Go(func() { a.p.keep(ctx, s.say, a.stderr) })
+		s.keeping.Go(func() { a.p.Keep(ctx, s.say, a.stderr) })
 	}
 	return nil
 }
@@ -151,24 +152,9 @@ func (s *suite) stop() {
 	s.keeping.Wait()
 	var wg sync.WaitGroup
 	for _, p := range s.running {
-		wg.Go(p.stop)
+		wg.Go(p.Stop)
 	}
 	wg.Wait()
-}
-
-// notStarted is the error for a program that ended before it was ready. The
-// text is the program's own message to a person, which holds no secret.
-func notStarted(p *process, stderr *tail) error {
-	msg := p.name + " did not start (" + p.how() + ")"
-	if said := stderr.String(); said != "" {
-		msg += ":\n" + said
-	}
-	next := "correct what it names and try again"
-	if p.name == "mcpd" {
-		// Its settings file is ours and goes with the run: nobody should edit it.
-		next = "mcpctl run takes mcpd's settings from PFSENSE_* variables: correct what it names and try again; without an appliance, mcpctl run --demo"
-	}
-	return errs.New(errs.Unavailable, msg).WithNext(next)
 }
 
 // daemonRow is one daemon: its program, and the sockets that must answer.
@@ -188,12 +174,12 @@ var daemons = []daemonRow{
 }
 
 // daemon writes a daemon's settings file and returns its process.
-func (s *suite) daemon(d daemonRow) (*process, error) {
+func (s *suite) daemon(d daemonRow) (*process.Process, error) {
 	program := d.name
 	if s.Demo && d.demo != "" {
 		program = d.demo
 	}
-	path, err := findProgram(s.BinDir, program)
+	path, err := process.Find(s.BinDir, program)
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +192,9 @@ func (s *suite) daemon(d daemonRow) (*process, error) {
 	if d.name == "mcpd" && !s.Demo {
 		env = s.Env
 	}
-	return &process{
-		name: d.name, path: path, env: env,
-		args: append(append([]string{}, d.args...), "--config", file, "--log-file", log),
+	return &process.Process{
+		Name: d.name, Path: path, Env: env,
+		Args: append(append([]string{}, d.args...), "--config", file, "--log-file", log),
 	}, nil
 }
 
@@ -247,4 +233,9 @@ func Programs() (string, error) {
 		return "", errs.Wrap(err, errs.Unavailable, "the directory of the programs cannot be found")
 	}
 	return filepath.Dir(exe), nil
+}
+
+// since formats how long something took, for progress lines.
+func since(t time.Time) string {
+	return strconv.FormatFloat(time.Since(t).Seconds(), 'f', 2, 64) + " s"
 }

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json/jsontext"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/keyfile"
+	"pfsensemcp/pkg/supervise/internal/process"
+	"pfsensemcp/pkg/supervise/internal/rehearsal"
 )
 
 // The laboratory of the demonstration.
@@ -64,7 +67,7 @@ func (s *suite) startLab(ctx context.Context) error {
 	}
 	var set authority.Set
 	for i, o := range owners {
-		line, err := s.sign(ctx, o.owner, "keygen", "-owner", string(o.owner), "-id", o.id, "-no-passphrase")
+		line, err := s.stage().Sign(ctx, o.owner, "keygen", "-owner", string(o.owner), "-id", o.id, "-no-passphrase")
 		if err != nil {
 			return err
 		}
@@ -129,12 +132,12 @@ func (s *suite) startTPM() error {
 		return errs.Wrap(err, errs.Unavailable, "the TPM's directory cannot be made")
 	}
 	sock := filepath.Join(state, "s")
-	p := &process{name: "swtpm", path: path, env: []string{}, args: []string{
+	p := &process.Process{Name: "swtpm", Path: path, Env: []string{}, Args: []string{
 		"socket", "--tpm2", "--tpmstate", "dir=" + state, "--server", "type=unixio,path=" + sock,
 		"--flags", "not-need-init,startup-clear",
 	}}
-	stderr := &tail{}
-	if err := p.start(nil, stderr); err != nil {
+	stderr := &process.Tail{}
+	if err := p.Start(nil, stderr); err != nil {
 		return err
 	}
 	s.running = append(s.running, p)
@@ -145,8 +148,8 @@ func (s *suite) startTPM() error {
 			return nil
 		}
 		select {
-		case <-p.ended():
-			return notStarted(p, stderr)
+		case <-p.Ended():
+			return process.NotStarted(p, stderr)
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(end) {
@@ -179,3 +182,22 @@ func (l lab) settings(b *strings.Builder, p pretend, store string) {
 // landing is how long a write without an answer may still land in the demonstration,
 // in seconds. Really it is 900.
 const landing = 3
+
+// stage is where the rehearsal is played.
+func (s *suite) stage() rehearsal.Stage {
+	return rehearsal.Stage{
+		BinDir: s.BinDir, Dir: s.layout.root, Socket: s.layout.socket("mcp"), Control: s.controlSocket(),
+		Handle: labHandle, Landing: landing, Out: s.Out, Err: s.Err,
+	}
+}
+
+// controlSocket steers the pretend appliance.
+func (s *suite) controlSocket() string { return filepath.Join(s.layout.root, "state", "pf") }
+
+func unhex(s string) ([]byte, error) {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		return nil, errs.Wrap(err, errs.Internal, "a public key is not hex")
+	}
+	return b, nil
+}

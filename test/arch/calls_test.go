@@ -28,7 +28,7 @@ var callRules = []callRule{
 	{"os", "Getenv", []string{"pkg/sd", "pkg/conf", "deploy/"}, "settings come from one place"},
 	{"os", "LookupEnv", []string{"pkg/sd", "pkg/conf", "deploy/"}, "settings come from one place"},
 	{"unsafe", "", nil, "memory safety is what Go is for"},
-	{"golang.org/x/sys/unix", "", []string{"pkg/sandbox", "pkg/rpc", "pkg/sd", "pkg/secretfile", "pkg/shim", "pkg/executor/internal/store"}, "system calls stand where they are reviewed"},
+	{"golang.org/x/sys/unix", "", []string{"pkg/sandbox", "pkg/rpc", "pkg/sd", "pkg/secretfile", "pkg/shim", "pkg/executor/internal/store", "pkg/supervise/internal/pty"}, "system calls stand where they are reviewed"},
 	{"log/slog", "Default", nil, "a logger is a Config field"},
 	{"log/slog", "SetDefault", nil, "a logger is a Config field"},
 	{"net/http", "DefaultClient", nil, "a client has bounds of its own"},

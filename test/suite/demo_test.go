@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -71,6 +72,25 @@ func TestTheDemonstrationHoldsAndLeavesNothingBehind(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, p.Output())
 	}
 	if !strings.Contains(p.Output(), "steps held") || !strings.Contains(p.Output(), "ready socket=") {
+		t.Errorf("it said:\n%s", p.Output())
+	}
+	if left := leftOver(t, dir); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestTheWriteRehearsalHoldsAndLeavesNothingBehind(t *testing.T) {
+	if _, err := exec.LookPath("swtpm"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("swtpm is missing: deploy/ensure-swtpm.sh installs it")
+		}
+		t.Skip("swtpm is missing: it plays the TPM")
+	}
+	p, dir := demo(t, "--write", "--once")
+	if code := p.Wait(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, p.Output())
+	}
+	if !strings.Contains(p.Output(), "acts of the write rehearsal held") || !strings.Contains(p.Output(), "steps held") {
 		t.Errorf("it said:\n%s", p.Output())
 	}
 	if left := leftOver(t, dir); len(left) > 0 {

@@ -26,6 +26,8 @@ import (
 	"pfsensemcp/pkg/rpc"
 	executorpb "pfsensemcp/proto/executor/v1"
 	"pfsensemcp/test/fakepf"
+	"pfsensemcp/test/programs"
+	"pfsensemcp/test/programs"
 )
 
 // Alias is the pretend appliance's alias that is changed, and what stands there first.
@@ -55,13 +57,7 @@ type Rig struct {
 
 // Program builds the test build of executord once for all tests of a package.
 func Program(dir string) (string, error) {
-	out := filepath.Join(dir, "executord")
-	cmd := exec.Command("go", "build", "-tags", "grpcnotrace,pfsense_demo", "-trimpath", "-o", out, "pfsensemcp/cmd/executord")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if b, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("executord cannot be built: %w\n%s", err, b)
-	}
-	return out, nil
+	return filepath.Join(dir, "executord"), programs.Build(programs.Demo, dir, "cmd/executord")
 }
 
 // New lays everything out in a directory of its own. Nothing runs yet but the pretend
@@ -305,20 +301,43 @@ func (r *Rig) Authorize(request string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p, err := artifact.ParsePreview(a.GetArtifact())
-	if err != nil {
-		return "", err
-	}
-	auth := artifacttest.Authorization(r.T, p.Intent, p.Plan)
-	auth.ID, auth.RequestID = change.NewID(change.PrefixAuthorization), request
-	auth.IssuedAt = time.Now().UTC().Truncate(time.Second)
-	auth.ExpiresAt = auth.IssuedAt.Add(15 * time.Minute)
-	file, err := artifact.Sign(auth, artifacttest.KeyA())
+	file, err := SignPreview(r.T, a.GetArtifact())
 	if err != nil {
 		return "", err
 	}
 	s, err := r.Admin.SubmitAuthorization(ctx, &executorpb.SubmitAuthorizationRequest{Authorization: file})
 	return s.GetContractId(), err
+}
+
+// SignPreview is what the authorization owner does with a preview.
+func SignPreview(t testing.TB, preview []byte) ([]byte, error) {
+	t.Helper()
+	p, err := artifact.ParsePreview(preview)
+	if err != nil {
+		return nil, err
+	}
+	auth := artifacttest.Authorization(t, p.Intent, p.Plan)
+	auth.ID, auth.RequestID = change.NewID(change.PrefixAuthorization), p.RequestID
+	auth.IssuedAt = time.Now().UTC().Truncate(time.Second)
+	auth.ExpiresAt = auth.IssuedAt.Add(15 * time.Minute)
+	return artifact.Sign(auth, artifacttest.KeyA())
+}
+
+// SignPending is what the confirmation owner does with a pending contract.
+func SignPending(t testing.TB, pending []byte) ([]byte, error) {
+	t.Helper()
+	p, err := artifact.ParsePending(pending)
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.Digests()
+	if err != nil {
+		return nil, err
+	}
+	c := artifacttest.Confirmation(t)
+	c.Nonce, c.ContractID, c.OperationID, c.Digests = change.NewID(""), p.ContractID, p.OperationID, d
+	c.IssuedAt, c.ExpiresAt = time.Now().UTC().Truncate(time.Second), p.ExpiresAt
+	return artifact.Sign(c, artifacttest.KeyC())
 }
 
 // Confirm signs and submits the confirmation of a contract.
@@ -329,18 +348,7 @@ func (r *Rig) Confirm(contract string) error {
 	if err != nil {
 		return err
 	}
-	p, err := artifact.ParsePending(a.GetArtifact())
-	if err != nil {
-		return err
-	}
-	d, err := p.Digests()
-	if err != nil {
-		return err
-	}
-	c := artifacttest.Confirmation(r.T)
-	c.Nonce, c.ContractID, c.OperationID, c.Digests = change.NewID(""), p.ContractID, p.OperationID, d
-	c.IssuedAt, c.ExpiresAt = time.Now().UTC().Truncate(time.Second), p.ExpiresAt
-	file, err := artifact.Sign(c, artifacttest.KeyC())
+	file, err := SignPending(r.T, a.GetArtifact())
 	if err != nil {
 		return err
 	}

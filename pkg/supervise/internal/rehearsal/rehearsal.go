@@ -1,10 +1,16 @@
-package supervise
+// Package rehearsal plays the write ceremony from end to end for the demonstration: every
+// act by the program, and at a terminal in the place, that it has in reality.
+//
+// Only supervise imports it. One program plays all people here, which is why it needs a
+// laboratory; it must never be pointed at another store.
+package rehearsal
 
 import (
 	"context"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,10 +19,13 @@ import (
 
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/supervise/internal/process"
+	"pfsensemcp/pkg/supervise/internal/talk"
 )
 
-// What the rehearsal changes.
+// What the rehearsal changes, and how its client begins.
 const (
+	hello    = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"demo","version":"1"}}`
 	theAlias = "Print_Servers"
 	theTool  = "set_firewall_alias_description_v1"
 )
@@ -24,8 +33,8 @@ const (
 // rehearsal is the write ceremony from end to end: every act by the program, and in
 // the place, that it has in reality.
 type rehearsal struct {
-	*suite
-	mcp      *conversation
+	Stage
+	mcp      *talk.Client
 	calls    int
 	n        int
 	request  string // ids, as the operator's list showed them
@@ -41,29 +50,41 @@ const (
 	ownerR   = "reconciliation owner, off the host"
 )
 
-// rehearse plays a change, its undo, and a change whose answer is lost.
-func (s *suite) rehearse(ctx context.Context) error {
-	path, err := findProgram(s.BinDir, "mcpd")
+// Stage is where the rehearsal is played.
+type Stage struct {
+	BinDir  string // where the programs are
+	Dir     string // of the suite
+	Socket  string // mcp.sock
+	Control string // the socket that steers the pretend appliance
+	Handle  string // of the counter
+	Landing int    // seconds in which a write without an answer may still land
+	Out     io.Writer
+	Err     io.Writer
+}
+
+// Run plays a change, its undo, and a change whose answer is lost.
+func (s Stage) Run(ctx context.Context) error {
+	path, err := process.Find(s.BinDir, "mcpd")
 	if err != nil {
 		return err
 	}
 	if err := os.Mkdir(s.carry(""), 0o700); err != nil {
 		return errs.Wrap(err, errs.Unavailable, "the directory for carried files cannot be made")
 	}
-	r := &rehearsal{suite: s}
+	r := &rehearsal{Stage: s}
 	for _, part := range []func(context.Context) error{r.provision, func(ctx context.Context) (err error) {
 		// The client connects when the write path is there: only then the tool is.
-		if r.mcp, err = dialShim(ctx, path, s.layout.socket("mcp"), s.Err); err != nil {
+		if r.mcp, err = talk.Dial(ctx, path, s.Socket, s.Err); err != nil {
 			return err
 		}
 		return r.greet()
 	}, r.change, r.undo, r.lose} {
 		if err := part(ctx); err != nil {
 			return errs.Wrap(err, errs.Internal, fmt.Sprintf("act %d of the rehearsal failed: %v", r.n, err)).
-				WithNext("the daemons' logs are in " + s.layout.root + "/log (run with --dir to keep them)")
+				WithNext("the daemons' logs are in " + s.Dir + "/log (run with --dir to keep them)")
 		}
 	}
-	r.mcp.close()
+	r.mcp.Close()
 	fmt.Fprintf(s.Out, "\nall %d acts of the write rehearsal held\n", r.n)
 	return nil
 }
@@ -100,7 +121,7 @@ func (r *rehearsal) host(ctx context.Context, what string, args ...string) (show
 
 // off is an act of an owner: one command of mcpsign on his machine.
 func (r *rehearsal) off(ctx context.Context, o authority.Owner, who, what string, args ...string) error {
-	return r.act(who, what+"\n   $ mcpsign "+strings.Join(args, " "), func() (string, error) { return r.sign(ctx, o, args...) })
+	return r.act(who, what+"\n   $ mcpsign "+strings.Join(args, " "), func() (string, error) { return r.Sign(ctx, o, args...) })
 }
 
 // ask calls the tool and checks the one word of its answer.
@@ -111,11 +132,11 @@ func (r *rehearsal) ask(what, text, want string) error {
 			return "", err
 		}
 		r.calls++
-		a, _, err := r.mcp.call(r.calls, "tools/call", string(args))
+		a, _, err := r.mcp.Call(r.calls, "tools/call", string(args))
 		if err != nil {
 			return "", err
 		}
-		t, err := a.tool()
+		t, err := a.Tool()
 		if err != nil {
 			return "", err
 		}
@@ -130,14 +151,14 @@ func (r *rehearsal) ask(what, text, want string) error {
 func (r *rehearsal) greet() error {
 	return r.act(client, "connects and lists the tools: "+theTool+" is there", func() (string, error) {
 		r.calls++
-		if _, _, err := r.mcp.call(r.calls, "initialize", script[0].params); err != nil {
+		if _, _, err := r.mcp.Call(r.calls, "initialize", hello); err != nil {
 			return "", err
 		}
-		if err := r.mcp.notify("notifications/initialized"); err != nil {
+		if err := r.mcp.Notify("notifications/initialized"); err != nil {
 			return "", err
 		}
 		r.calls++
-		a, _, err := r.mcp.call(r.calls, "tools/list", `{}`)
+		a, _, err := r.mcp.Call(r.calls, "tools/list", `{}`)
 		if err == nil && !strings.Contains(string(a.Result), theTool) {
 			err = errors.New("the write tool is not listed")
 		}
@@ -156,7 +177,7 @@ func (r *rehearsal) provision(ctx context.Context) error {
 		return err
 	}
 	for _, what := range []string{"defines the counter", "makes its first increment"} {
-		if _, err := r.host(ctx, what, "anchor", "provision", "--handle", labHandle); err != nil {
+		if _, err := r.host(ctx, what, "anchor", "provision", "--handle", r.Handle); err != nil {
 			return err
 		}
 	}
@@ -168,7 +189,7 @@ func (r *rehearsal) provision(ctx context.Context) error {
 	if m == nil {
 		return errs.New(errs.Internal, "anchor status shows no value of the counter")
 	}
-	if _, err := r.host(ctx, "founds the store on the value that the counter shows", "anchor", "seed", "--value", m[1], "--handle", labHandle); err != nil {
+	if _, err := r.host(ctx, "founds the store on the value that the counter shows", "anchor", "seed", "--value", m[1], "--handle", r.Handle); err != nil {
 		return err
 	}
 	pins := r.carry("pins.json")
@@ -179,8 +200,8 @@ func (r *rehearsal) provision(ctx context.Context) error {
 	if err != nil {
 		return errs.Wrap(err, errs.Internal, "the pins cannot be read")
 	}
-	for _, o := range owners {
-		dir, err := r.machine(o.owner)
+	for _, o := range authority.Owners() {
+		dir, err := r.machine(o)
 		if err != nil {
 			return err
 		}
@@ -285,7 +306,7 @@ func (r *rehearsal) lose(ctx context.Context) error {
 	if err := r.ask("polls: nobody knows, and nobody guesses", text, "reconciliation_required"); err != nil {
 		return err
 	}
-	if err := r.wait(ctx, (landing+1)*time.Second, fmt.Sprintf("waits until the write can no longer land (%d s here, 15 min in reality)", landing)); err != nil {
+	if err := r.wait(ctx, time.Duration(r.Landing+1)*time.Second, fmt.Sprintf("waits until the write can no longer land (%d s here, 15 min in reality)", r.Landing)); err != nil {
 		return err
 	}
 	if _, err := r.host(ctx, "looks at the appliance and writes down what is there", "write", "observe", r.contract, "-o", r.carry("observation.json")); err != nil {

@@ -1,4 +1,9 @@
-package supervise
+// Package process owns programs that run under the supervisor: each in a group of its
+// own, none outliving it, started again when it ends.
+//
+// Only packages of supervise import it. It must never leave a descriptor of the
+// caller's open in a program, nor look a program up by a search path.
+package process
 
 import (
 	"bufio"
@@ -25,12 +30,12 @@ const stopGrace = 5 * time.Second
 // maxBackoff bounds the wait before a daemon that ended is started again.
 const maxBackoff = 30 * time.Second
 
-// process is one program the supervisor keeps running.
-type process struct {
-	name string
-	path string
-	args []string
-	env  []string
+// Process is one program the supervisor keeps running.
+type Process struct {
+	Name string
+	Path string
+	Args []string
+	Env  []string
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -38,11 +43,11 @@ type process struct {
 	err  error         // how it ended
 }
 
-// start runs the program once. Its standard error goes to the log file that it
+// Start runs the program once. Its standard error goes to the log file that it
 // opens itself; what it says before that is kept for the error message.
-func (p *process) start(stdout io.Writer, stderr *tail) error {
-	cmd := exec.Command(p.path, p.args...)
-	cmd.Env = p.env
+func (p *Process) Start(stdout io.Writer, stderr *Tail) error {
+	cmd := exec.Command(p.Path, p.Args...)
+	cmd.Env = p.Env
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	// A group of its own: Ctrl-C at the terminal reaches the supervisor alone,
 	// which then ends its processes in order. Pdeathsig: nothing outlives a
@@ -72,17 +77,17 @@ func (p *process) start(stdout io.Writer, stderr *tail) error {
 		close(done)
 	}()
 	if err := <-started; err != nil {
-		return errs.Wrap(err, errs.Unavailable, "the program "+p.path+" cannot be started").
+		return errs.Wrap(err, errs.Unavailable, "the program "+p.Path+" cannot be started").
 			WithNext("run make build, and keep the programs in one directory")
 	}
 	return nil
 }
 
-// keepDescriptors marks every open descriptor beyond the standard three to be
+// KeepDescriptors marks every open descriptor beyond the standard three to be
 // closed when a program is started. Ours are marked already; what the caller's
 // shell left open is not, and a daemon that may open no network and no file must
 // not be born with one.
-func keepDescriptors() error {
+func KeepDescriptors() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return errs.Wrap(err, errs.Unavailable, "the open descriptors cannot be listed").WithNext("mount /proc")
@@ -95,15 +100,15 @@ func keepDescriptors() error {
 	return nil
 }
 
-// ended returns a channel that is closed when the running program has ended.
-func (p *process) ended() <-chan struct{} {
+// Ended returns a channel that is closed when the running program has ended.
+func (p *Process) Ended() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done
 }
 
-// pid returns the process id of the running program, 0 before the first start.
-func (p *process) pid() int {
+// PID returns the process id of the running program, 0 before the first start.
+func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == nil {
@@ -112,8 +117,8 @@ func (p *process) pid() int {
 	return p.cmd.Process.Pid
 }
 
-// how says how the program ended.
-func (p *process) how() string {
+// How says how the program ended.
+func (p *Process) How() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var ee *exec.ExitError
@@ -126,8 +131,8 @@ func (p *process) how() string {
 	return "it could not be waited for"
 }
 
-// stop ends the program: SIGTERM, then SIGKILL after the grace.
-func (p *process) stop() {
+// Stop ends the program: SIGTERM, then SIGKILL after the grace.
+func (p *Process) Stop() {
 	p.mu.Lock()
 	cmd, done := p.cmd, p.done
 	p.mu.Unlock()
@@ -145,21 +150,21 @@ func (p *process) stop() {
 	}
 }
 
-// keep starts the program again whenever it ends, as systemd would, until ctx
+// Keep starts the program again whenever it ends, as systemd would, until ctx
 // is done. Each start in a row waits twice as long.
-func (p *process) keep(ctx context.Context, say func(string), stderr *tail) {
+func (p *Process) Keep(ctx context.Context, say func(string), stderr *Tail) {
 	wait := time.Second
 	for {
 		begun := time.Now()
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.ended():
+		case <-p.Ended():
 		}
 		if time.Since(begun) > maxBackoff {
 			wait = time.Second
 		}
-		say(p.name + " ended (" + p.how() + "); starting it again in " + wait.String())
+		say(p.Name + " ended (" + p.How() + "); starting it again in " + wait.String())
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -171,7 +176,7 @@ func (p *process) keep(ctx context.Context, say func(string), stderr *tail) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := p.start(nil, stderr); err != nil {
+		if err := p.Start(nil, stderr); err != nil {
 			// The program is being built anew, or the machine has no room for a
 			// process: it will have.
 			say(err.Error())
@@ -179,9 +184,9 @@ func (p *process) keep(ctx context.Context, say func(string), stderr *tail) {
 	}
 }
 
-// tail keeps the last lines a program wrote to standard error, for the message
+// Tail keeps the last lines a program wrote to standard error, for the message
 // when it does not start.
-type tail struct {
+type Tail struct {
 	mu  sync.Mutex
 	buf []byte
 }
@@ -190,7 +195,7 @@ type tail struct {
 const tailBytes = 4 << 10
 
 // Write keeps the end of p.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
@@ -201,23 +206,23 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // String returns what was kept.
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(string(t.buf))
 }
 
-// readyLine waits for a line `ready key=value …` of a program and returns its
+// ReadyLine waits for a line `ready key=value …` of a program and returns its
 // values.
-type readyLine struct {
+type ReadyLine struct {
 	w    *io.PipeWriter
-	line chan map[string]string
+	Line chan map[string]string
 }
 
-// newReadyLine returns a writer to give to the program as standard output.
-func newReadyLine() *readyLine {
+// NewReadyLine returns a writer to give to the program as standard output.
+func NewReadyLine() *ReadyLine {
 	r, w := io.Pipe()
-	rl := &readyLine{w: w, line: make(chan map[string]string, 1)}
+	rl := &ReadyLine{w: w, Line: make(chan map[string]string, 1)}
 	go func() {
 		sc := bufio.NewScanner(r)
 		for sc.Scan() {
@@ -232,7 +237,7 @@ func newReadyLine() *readyLine {
 				}
 			}
 			select {
-			case rl.line <- values:
+			case rl.Line <- values:
 			default: // only the first one counts
 			}
 		}
@@ -242,11 +247,11 @@ func newReadyLine() *readyLine {
 }
 
 // Write passes the program's output on.
-func (r *readyLine) Write(p []byte) (int, error) { return r.w.Write(p) }
+func (r *ReadyLine) Write(p []byte) (int, error) { return r.w.Write(p) }
 
-// findProgram returns the path of one of our programs: beside this one, never
+// Find returns the path of one of our programs: beside this one, never
 // by a search path that somebody else may control.
-func findProgram(dir, name string) (string, error) {
+func Find(dir, name string) (string, error) {
 	p := filepath.Join(dir, name)
 	fi, err := os.Stat(p)
 	if err != nil || fi.IsDir() || fi.Mode()&0o111 == 0 {
@@ -256,7 +261,17 @@ func findProgram(dir, name string) (string, error) {
 	return p, nil
 }
 
-// since formats how long something took, for progress lines.
-func since(t time.Time) string {
-	return strconv.FormatFloat(time.Since(t).Seconds(), 'f', 2, 64) + " s"
+// NotStarted is the error for a program that ended before it was ready. The
+// text is the program's own message to a person, which holds no secret.
+func NotStarted(p *Process, stderr *Tail) error {
+	msg := p.Name + " did not start (" + p.How() + ")"
+	if said := stderr.String(); said != "" {
+		msg += ":\n" + said
+	}
+	next := "correct what it names and try again"
+	if p.Name == "mcpd" {
+		// Its settings file is ours and goes with the run: nobody should edit it.
+		next = "mcpctl run takes mcpd's settings from PFSENSE_* variables: correct what it names and try again; without an appliance, mcpctl run --demo"
+	}
+	return errs.New(errs.Unavailable, msg).WithNext(next)
 }

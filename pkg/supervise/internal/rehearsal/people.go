@@ -1,8 +1,7 @@
-package supervise
+package rehearsal
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -14,29 +13,23 @@ import (
 
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/supervise/internal/process"
 	"pfsensemcp/pkg/supervise/internal/pty"
+	"pfsensemcp/pkg/supervise/internal/talk"
 )
 
-func unhex(s string) ([]byte, error) {
-	b, err := hex.DecodeString(s)
-	if err != nil {
-		return nil, errs.Wrap(err, errs.Internal, "a public key is not hex")
-	}
-	return b, nil
-}
-
 // machine is the directory that stands for an owner's machine.
-func (s *suite) machine(o authority.Owner) (string, error) {
-	dir := filepath.Join(s.layout.root, "state", string(o))
+func (s Stage) machine(o authority.Owner) (string, error) {
+	dir := filepath.Join(s.Dir, "state", string(o))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", errs.Wrap(err, errs.Unavailable, "an owner's directory cannot be made")
 	}
 	return dir, nil
 }
 
-// sign runs mcpsign on an owner's machine, at a terminal there, and returns what it
+// Sign runs mcpsign on an owner's machine, at a terminal there, and returns what it
 // showed.
-func (s *suite) sign(ctx context.Context, o authority.Owner, args ...string) (string, error) {
+func (s Stage) Sign(ctx context.Context, o authority.Owner, args ...string) (string, error) {
 	dir, err := s.machine(o)
 	if err != nil {
 		return "", err
@@ -45,12 +38,12 @@ func (s *suite) sign(ctx context.Context, o authority.Owner, args ...string) (st
 }
 
 // operate runs mcpctl as the host's operator, at a terminal.
-func (s *suite) operate(ctx context.Context, args ...string) (string, error) {
-	return s.atTerminal(ctx, "mcpctl", []string{}, append(args, "--dir", s.layout.root)...)
+func (s Stage) operate(ctx context.Context, args ...string) (string, error) {
+	return s.atTerminal(ctx, "mcpctl", []string{}, append(args, "--dir", s.Dir)...)
 }
 
-func (s *suite) atTerminal(ctx context.Context, program string, env []string, args ...string) (string, error) {
-	path, err := findProgram(s.BinDir, program)
+func (s Stage) atTerminal(ctx context.Context, program string, env []string, args ...string) (string, error) {
+	path, err := process.Find(s.BinDir, program)
 	if err != nil {
 		return "", err
 	}
@@ -64,20 +57,20 @@ func (s *suite) atTerminal(ctx context.Context, program string, env []string, ar
 }
 
 // carry is the medium between the machines: a directory for files.
-func (s *suite) carry(name string) string {
-	return filepath.Join(s.layout.root, "state", "medium", name)
+func (s Stage) carry(name string) string {
+	return filepath.Join(s.Dir, "state", "medium", name)
 }
 
 // spoil has the pretend appliance answer the next change with a gateway's time-out and
 // carry it out a moment later, as PHP does for a client that is gone.
-func (s *suite) spoil(ctx context.Context) error {
+func (s Stage) spoil(ctx context.Context) error {
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", s.controlSocket())
+	c, err := d.DialContext(ctx, "unix", s.Control)
 	if err != nil {
 		return errs.Wrap(err, errs.Unavailable, "the pretend appliance cannot be steered")
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(stepWithin)) // a Unix socket has deadlines
+	_ = c.SetDeadline(time.Now().Add(talk.Within)) // a Unix socket has deadlines
 	body := `{"Kind":"late","Path":"/api/v2/firewall/alias","Method":"PATCH","Value":"timeout","Delay":"700ms"}`
 	if _, err := fmt.Fprintf(c, "POST /faults HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
 		return errs.Wrap(err, errs.Unavailable, "the pretend appliance cannot be steered")
@@ -88,5 +81,3 @@ func (s *suite) spoil(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (s *suite) controlSocket() string { return filepath.Join(s.layout.root, "state", "pf") }

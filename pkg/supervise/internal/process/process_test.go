@@ -1,4 +1,4 @@
-package supervise
+package process
 
 import (
 	"context"
@@ -14,23 +14,23 @@ import (
 	"pfsensemcp/pkg/errs"
 )
 
-func sh(script string) *process {
-	return &process{name: "sh", path: "/bin/sh", args: []string{"-c", script}, env: []string{"PATH=/usr/bin:/bin"}}
+func sh(script string) *Process {
+	return &Process{Name: "sh", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}
 }
 
 func TestAProcessThatEndsIsStartedAgain(t *testing.T) {
 	p := sh("exit 3")
-	var stderr tail
-	if err := p.start(nil, &stderr); err != nil {
+	var stderr Tail
+	if err := p.Start(nil, &stderr); err != nil {
 		t.Fatal(err)
 	}
-	first := p.pid()
+	first := p.PID()
 	ctx, cancel := context.WithCancel(t.Context())
 	var mu sync.Mutex
 	var said []string
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		p.keep(ctx, func(s string) {
+		p.Keep(ctx, func(s string) {
 			mu.Lock()
 			defer mu.Unlock()
 			said = append(said, s)
@@ -40,7 +40,7 @@ func TestAProcessThatEndsIsStartedAgain(t *testing.T) {
 		}, &stderr)
 	})
 	wg.Wait()
-	if p.pid() == first {
+	if p.PID() == first {
 		t.Error("it was not started again")
 	}
 	if len(said) < 2 || !strings.Contains(said[0], "exit status 3") || !strings.Contains(said[1], "2s") {
@@ -55,31 +55,31 @@ func TestAProcessWhoseProgramIsAwayForAWhileIsStartedAgain(t *testing.T) {
 	}
 	program := filepath.Join(t.TempDir(), "sh")
 	p := sh("exit 3")
-	p.path = program
+	p.Path = program
 	if err := os.Symlink("/bin/sh", program); err != nil {
 		t.Fatal(err)
 	}
-	var stderr tail
-	if err := p.start(nil, &stderr); err != nil {
+	var stderr Tail
+	if err := p.Start(nil, &stderr); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	first := p.pid()
+	first := p.PID()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p.keep(ctx, func(line string) {
+	p.Keep(ctx, func(line string) {
 		switch {
 		case strings.Contains(line, "cannot be started"):
 			if err := os.Symlink("/bin/sh", program); err != nil {
 				t.Error(err)
 			}
-		case p.pid() != first:
+		case p.PID() != first:
 			cancel()
 		}
 	}, &stderr)
-	if p.pid() == first {
+	if p.PID() == first {
 		t.Error("it was not started again")
 	}
 }
@@ -92,17 +92,17 @@ func TestNoDaemonIsBornWithADescriptorOfTheCaller(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Close(left[0]); _ = syscall.Close(left[1]) })
 	has := func() bool {
 		p := sh("test -e /proc/self/fd/" + strconv.Itoa(left[1]))
-		var stderr tail
-		if err := p.start(nil, &stderr); err != nil {
+		var stderr Tail
+		if err := p.Start(nil, &stderr); err != nil {
 			t.Fatal(err)
 		}
-		<-p.ended()
-		return p.how() == "exit status 0"
+		<-p.Ended()
+		return p.How() == "exit status 0"
 	}
 	if !has() {
 		t.Fatal("the descriptor is not handed down: nothing is proved")
 	}
-	if err := keepDescriptors(); err != nil {
+	if err := KeepDescriptors(); err != nil {
 		t.Fatal(err)
 	}
 	if has() {
@@ -112,13 +112,13 @@ func TestNoDaemonIsBornWithADescriptorOfTheCaller(t *testing.T) {
 
 func TestAnUnsetSettingIsNotSentToAFileThatWillBeGone(t *testing.T) {
 	p := sh("exit 1")
-	p.name = "mcpd"
-	var stderr tail
-	if err := p.start(nil, &stderr); err != nil {
+	p.Name = "mcpd"
+	var stderr Tail
+	if err := p.Start(nil, &stderr); err != nil {
 		t.Fatal(err)
 	}
-	<-p.ended()
-	if next := errs.Public(notStarted(p, &stderr)).Next; !strings.Contains(next, "PFSENSE_") || !strings.Contains(next, "--demo") {
+	<-p.Ended()
+	if next := errs.Public(NotStarted(p, &stderr)).Next; !strings.Contains(next, "PFSENSE_") || !strings.Contains(next, "--demo") {
 		t.Errorf("next: %s", next)
 	}
 }
@@ -128,21 +128,21 @@ func TestStopEndsAProcessThatIgnoresSIGTERM(t *testing.T) {
 		t.Skip("skipped: it waits for the grace of a stop")
 	}
 	p := sh(`trap "" TERM; echo up >&2; while :; do read x; done </dev/zero`)
-	var stderr tail
-	if err := p.start(nil, &stderr); err != nil {
+	var stderr Tail
+	if err := p.Start(nil, &stderr); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(10 * time.Second); stderr.String() == "" && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	p.stop()
-	if !strings.Contains(p.how(), "killed") {
-		t.Errorf("it ended by %s", p.how())
+	p.Stop()
+	if !strings.Contains(p.How(), "killed") {
+		t.Errorf("it ended by %s", p.How())
 	}
 }
 
 func TestTheEndOfStandardErrorIsKept(t *testing.T) {
-	var tl tail
+	var tl Tail
 	for range 1000 {
 		if _, err := tl.Write([]byte("a line of nothing\n")); err != nil {
 			t.Fatal(err)
@@ -157,31 +157,19 @@ func TestTheEndOfStandardErrorIsKept(t *testing.T) {
 }
 
 func TestAReadyLineIsFoundAmongOthers(t *testing.T) {
-	rl := newReadyLine()
+	rl := NewReadyLine()
 	for _, line := range []string{"starting\n", "ready url=https://127.0.0.1:1 ca=/x/ca.pem\n", "ready url=second\n", strings.Repeat("x", 1<<20) + "\n"} {
 		if _, err := rl.Write([]byte(line)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if v := <-rl.line; v["url"] != "https://127.0.0.1:1" || v["ca"] != "/x/ca.pem" {
+	if v := <-rl.Line; v["url"] != "https://127.0.0.1:1" || v["ca"] != "/x/ca.pem" {
 		t.Errorf("values %v", v)
 	}
 }
 
 func TestAMissingProgramIsNamedWithTheNextStep(t *testing.T) {
-	if _, err := findProgram(t.TempDir(), "mcpd"); err == nil || !strings.Contains(err.Error(), "mcpd") {
+	if _, err := Find(t.TempDir(), "mcpd"); err == nil || !strings.Contains(err.Error(), "mcpd") {
 		t.Errorf("%v", err)
-	}
-}
-
-// In a container a uid often has no name, and nothing here needs one.
-func TestTheCallerIsNamedByNumber(t *testing.T) {
-	s := &suite{layout: layout{root: "/x"}}
-	me := strconv.Quote(strconv.Itoa(os.Geteuid()))
-	for _, d := range daemons {
-		got := s.settings(d)
-		if !strings.Contains(got, "operators = ["+me+"]") || d.name != "mcpd" && !strings.Contains(got, "mcpd_user = "+me) {
-			t.Errorf("%s: %s", d.name, got)
-		}
 	}
 }
