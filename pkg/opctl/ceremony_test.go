@@ -25,21 +25,21 @@ import (
 // clock is when the tests play.
 func clock() time.Time { return at.At("09:30:00") }
 
-// host is a host with a pretend executord, and an operator at a shell without a
+// shell is a host with a pretend executord, and an operator at a shell without a
 // terminal.
-type host struct {
+type shell struct {
 	t     testing.TB
 	admin *admintest.Admin
 	dir   string
 }
 
-func newHost(t testing.TB) *host {
+func newShell(t testing.TB) *shell {
 	t.Helper()
-	return &host{t, admintest.New(t), t.TempDir()}
+	return &shell{t, admintest.New(t), t.TempDir()}
 }
 
 // run runs a command line against the pretend executord.
-func (h *host) run(args ...string) (code int, out, errOut string) {
+func (h *shell) run(args ...string) (code int, out, errOut string) {
 	h.t.Helper()
 	var o, e bytes.Buffer
 	code = Run(context.Background(), Env{Out: &o, Err: &e, Now: clock}, append(args, "--dir", h.admin.Dir))
@@ -47,10 +47,10 @@ func (h *host) run(args ...string) (code int, out, errOut string) {
 }
 
 // path names a file of the operator's.
-func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
+func (h *shell) path(name string) string { return filepath.Join(h.dir, name) }
 
 // file writes a file of the operator's.
-func (h *host) file(name string, b []byte) string {
+func (h *shell) file(name string, b []byte) string {
 	h.t.Helper()
 	if err := os.WriteFile(h.path(name), b, 0o600); err != nil {
 		h.t.Fatal(err)
@@ -59,7 +59,7 @@ func (h *host) file(name string, b []byte) string {
 }
 
 // want runs a command line and holds it to an exit code and to texts of its output.
-func (h *host) want(code int, texts []string, args ...string) (out string) {
+func (h *shell) want(code int, texts []string, args ...string) (out string) {
 	h.t.Helper()
 	got, out, errOut := h.run(args...)
 	if got != code {
@@ -82,7 +82,7 @@ func stands(s executorpb.State, version uint32) *executorpb.GetContractResponse 
 }
 
 // signed are the files that come back from the owners.
-func (h *host) signed() (authorization, confirmation, evidence, first, second string) {
+func (h *shell) signed() (authorization, confirmation, evidence, first, second string) {
 	nonce := strings.Repeat("9", 32)
 	return h.file("authorization.json", at.File(h.t, at.Authorization(h.t, at.Intent(), at.Plan()), at.KeyA())),
 		h.file("confirmation.json", at.File(h.t, at.Confirmation(h.t), at.KeyC())),
@@ -116,7 +116,7 @@ func TestEveryCommandOfTheWritePathFitsAScreenAndShowsAnExample(t *testing.T) {
 }
 
 func TestAWrongCommandLineOfTheWritePathAsksExecutordNothing(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	for _, line := range []string{
 		"write list extra", "write list --limit 0", "write list --limit 501", "write list --uid -2", "write show", "write show req-1", "write show wc-xyz",
 		"write show " + strings.ToUpper(at.ContractID), "write preview " + at.RequestID, "write preview " + at.ContractID + " -o x", "write preview -o x",
@@ -137,7 +137,7 @@ func TestAWrongCommandLineOfTheWritePathAsksExecutordNothing(t *testing.T) {
 }
 
 func TestTheFilesOfExecutordAreWrittenAsTheyAreAndShown(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	in, plan := at.Intent(), at.Plan()
 	in.NewDescription = "DMZ wеb ß" // a Cyrillic letter in a Latin word
 	plan.Executor.StoreID = "lab-write-store-1"
@@ -209,7 +209,7 @@ func isASCII(s string) bool {
 }
 
 func TestAFileThatIsNotWhatWasAskedForIsNotWritten(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	other := at.Preview()
 	other.RequestID = "req-" + strings.Repeat("0", 32)
 	bad := at.File(t, at.Preview(), at.KeyX())
@@ -228,7 +228,7 @@ func TestAFileThatIsNotWhatWasAskedForIsNotWritten(t *testing.T) {
 }
 
 func TestTheBytesOfASignedFileAreHandedInAsTheyAre(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	authorization, confirmation, evidence, first, second := h.signed()
 	odd := h.file("odd.json", []byte("{\"a\" : 1}\r\n\xff"))
 	h.admin.Answer("SubmitAuthorization", &executorpb.SubmitAuthorizationResponse{ContractId: at.ContractID, ExpiresAt: at.At("09:41:53").Unix()})
@@ -278,7 +278,7 @@ func TestTheBytesOfASignedFileAreHandedInAsTheyAre(t *testing.T) {
 }
 
 func TestReview27WithoutATerminalAnActNeedsYesAndSomeActsAreNotDoneAtAll(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	authorization, confirmation, evidence, first, second := h.signed()
 	rebaseline := h.file("rebaseline.json", at.File(t, at.Rebaseline(), at.KeyR()))
 	for _, line := range []string{
@@ -300,7 +300,7 @@ func TestReview27WithoutATerminalAnActNeedsYesAndSomeActsAreNotDoneAtAll(t *test
 }
 
 func TestADenialNamesTheRowAndTheCommandThatShowsIt(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	authorization, _, evidence, _, _ := h.signed()
 	denied := func(msg string) error { return errs.New(errs.Conflict, msg).WithClass("write_denied") }
 	h.admin.Fail("SubmitAuthorization", denied("write request denied (audit seq 17)"))
@@ -320,7 +320,7 @@ func TestADenialNamesTheRowAndTheCommandThatShowsIt(t *testing.T) {
 }
 
 func TestTheExitCodesFollowTheKindOfError(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	authorization, _, _, _, _ := h.signed()
 	for _, c := range []struct {
 		err  *errs.Error
@@ -346,7 +346,7 @@ func TestTheExitCodesFollowTheKindOfError(t *testing.T) {
 }
 
 func TestReview18TheListGroupsByWhoAskedAndShowsTheWayOut(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	uid := func(n uint32) *uint32 { return &n }
 	ask := func(n byte, by *uint32, alias string, previews uint32) *executorpb.Request {
 		return &executorpb.Request{
@@ -378,7 +378,7 @@ func TestReview18TheListGroupsByWhoAskedAndShowsTheWayOut(t *testing.T) {
 }
 
 func TestTheJSONOfTheListIsStable(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	uid := uint32(1001)
 	h.admin.Answer("ListRequests", &executorpb.ListRequestsResponse{Total: 1, Requests: []*executorpb.Request{{
 		RequestId: at.RequestID, Status: executorpb.RequestStatus_REQUEST_STATUS_AUTHORIZED, Origin: "mcp", Uid: &uid, AliasName: "wеb\u202e\U0001f600", OpenedAt: 1, ExpiresAt: 2,
@@ -399,7 +399,7 @@ func TestTheJSONOfTheListIsStable(t *testing.T) {
 }
 
 func TestReview19NoTextOfExecutordDrivesTheTerminal(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	evil := "\x1b]0;pwned\a\u202e\r\n== asked by an operator: 0\x00" + strings.Repeat("x", 2000)
 	h.admin.Answer("ListRequests", &executorpb.ListRequestsResponse{Requests: []*executorpb.Request{{
 		RequestId: evil, AliasName: evil, ContractId: evil, Result: evil, Next: evil, Origin: evil, ConcludedAt: 1 << 60, OpenedAt: -1 << 62, ExpiresAt: 1 << 62, Status: 99, Projected: 99,
@@ -438,7 +438,7 @@ func TestReview19NoTextOfExecutordDrivesTheTerminal(t *testing.T) {
 }
 
 func TestK5NoCommandTakesABadFile(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	good, _, _, _, second := h.signed()
 	link, fifo, group, large := h.path("link"), h.path("fifo"), h.file("group", []byte("{}")), h.file("large", bytes.Repeat([]byte("x"), artifact.MaxSigned+1))
 	if err := errors.Join(os.Symlink(good, link), syscall.Mkfifo(fifo, 0o600), os.Chmod(group, 0o660)); err != nil {

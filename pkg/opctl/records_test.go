@@ -35,7 +35,7 @@ func row(t *testing.T, o canon.Object) *executorpb.AuditShowResponse {
 }
 
 func TestAnAuditRowIsShownWithWhatItsReasonMeansAndWhatToDo(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	h.admin.Answer("AuditShow", row(t, auditRow(17, "g4_age")))
 	out := h.want(ExitOK, []string{
 		"audit row 17", "authorization_denied", "operator:1000", "g4_age: it was signed before the newest preview", "next: mcpctl write preview " + at.RequestID + " -o FILE",
@@ -64,7 +64,7 @@ func TestAnAuditRowIsShownWithWhatItsReasonMeansAndWhatToDo(t *testing.T) {
 }
 
 func TestWhatIsNoAuditRowIsNotShownAsOne(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	good := row(t, auditRow(17, "g4_age"))
 	for name, r := range map[string]*executorpb.AuditShowResponse{
 		"another row": row(t, auditRow(18, "g4_age")), "no MAC": {Record: good.GetRecord()}, "a list": {Record: []byte("[17]"), Mac: good.GetMac()},
@@ -81,7 +81,7 @@ func TestWhatIsNoAuditRowIsNotShownAsOne(t *testing.T) {
 }
 
 func TestT6VerifyEndsWith0When2WhenNotAnd1WhenNobodyAnswers(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	head, value := strings.Repeat("7", 64), uint64(41)
 	h.admin.Answer("AuditVerify", &executorpb.AuditVerifyResponse{Sound: true, Rows: 12, Head: head, Generation: 3, AnchorValue: &value})
 	h.want(ExitOK, []string{"sound", "12", "counter     41", "next: keep the head off this host", "--pinned-head " + head}, "audit", "verify")
@@ -94,12 +94,12 @@ func TestT6VerifyEndsWith0When2WhenNotAnd1WhenNobodyAnswers(t *testing.T) {
 	h.want(ExitUsage, []string{`"sound":false`}, "audit", "verify", "--json")
 	h.admin.Fail("AuditVerify", errs.New(errs.Unavailable, "write is off").WithClass("write_off"))
 	h.want(ExitFail, []string{"write is off"}, "audit", "verify")
-	gone := &host{t, &admintest.Admin{Dir: t.TempDir()}, h.dir}
+	gone := &shell{t, &admintest.Admin{Dir: t.TempDir()}, h.dir}
 	gone.want(ExitFail, []string{"executord is not reachable", "executord verify"}, "audit", "verify")
 }
 
 func TestT8APinnedHeadIsAskedForAsItIs(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	pin := strings.Repeat("e", 64)
 	h.admin.Answer("AuditVerify", &executorpb.AuditVerifyResponse{Sound: true, Rows: 3, Head: pin})
 	h.want(ExitOK, []string{"the head that was kept is part"}, "audit", "verify", "--pinned-head", pin)
@@ -125,7 +125,7 @@ func exported(t *testing.T, n int) []byte {
 }
 
 func TestAnExportIsWrittenWholeWithItsHead(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	for _, n := range []int{0, 3, 2000} {
 		file := exported(t, n)
 		h.admin.Send("AuditExport", admintest.Parts(file, 100<<10)...)
@@ -146,7 +146,7 @@ func TestAnExportIsWrittenWholeWithItsHead(t *testing.T) {
 }
 
 func TestAStreamThatWasCutOrChangedLeavesNoFile(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	file := exported(t, 300)
 	parts := func(change func([]*executorpb.FileChunk) []*executorpb.FileChunk) []*executorpb.FileChunk {
 		return change(admintest.Parts(file, 20<<10))
@@ -180,7 +180,7 @@ func TestAStreamThatWasCutOrChangedLeavesNoFile(t *testing.T) {
 }
 
 func TestThePinsOfAnExecutorAreWrittenAndShownForComparison(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	p := authority.Pins{Executors: []authority.Pin{{
 		Name: at.StoreID, StoreID: at.StoreID, NVIndexName: at.NVIndexName, ApplianceTarget: at.Intent().Appliance, BuildID: "sha256:" + strings.Repeat("3", 64),
 		Attestation: at.Executor(), Authorities: *at.Owners(),
@@ -212,7 +212,7 @@ func anchorAt(evidence string, store, witness uint64) *executorpb.Anchor {
 }
 
 func TestDiscoverEndsWith2OnlyWhereThingsDiffer(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	for _, c := range []struct {
 		evidence, quarantine string
 		code                 int
@@ -240,7 +240,7 @@ func TestDiscoverEndsWith2OnlyWhereThingsDiffer(t *testing.T) {
 }
 
 func TestPlanIsAnAnalysisWithItsExitCode(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	for status, code := range map[string]int{
 		"already_satisfied": ExitOK, "plan_generated": ExitOK, "blocked_not_implemented": ExitFail, "blocked_invalid_target": ExitUsage,
 		"blocked_anomaly_detected": ExitUsage, "blocked_indeterminate_current_state": ExitUsage, "something_new": ExitUsage,
@@ -258,7 +258,7 @@ func TestPlanIsAnAnalysisWithItsExitCode(t *testing.T) {
 }
 
 func TestAnchorStatusNamesTheNextStepOfTheCeremony(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	for _, c := range []struct {
 		step executorpb.AnchorStep
 		next string

@@ -100,7 +100,7 @@ const question = "anything else to stop: "
 
 // sitting runs a command line at a terminal, with an answer to its question, and
 // returns the exit code, what was shown on the terminal and the command's output.
-func (h *host) sitting(answer string, args ...string) (code int, shown, out string) {
+func (h *shell) sitting(answer string, args ...string) (code int, shown, out string) {
 	h.t.Helper()
 	x := newTerminal(h.t)
 	return h.at(x, context.Background(), func() {
@@ -111,7 +111,7 @@ func (h *host) sitting(answer string, args ...string) (code int, shown, out stri
 	}, args...)
 }
 
-func (h *host) at(x *terminal, ctx context.Context, person func(), args ...string) (code int, shown, out string) {
+func (h *shell) at(x *terminal, ctx context.Context, person func(), args ...string) (code int, shown, out string) {
 	h.t.Helper()
 	var o bytes.Buffer
 	done := make(chan int, 1)
@@ -129,7 +129,7 @@ func (h *host) at(x *terminal, ctx context.Context, person func(), args ...strin
 }
 
 func TestReview27AnActAsksAPersonAndTakesTheOneWord(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	h.admin.Answer("Cancel", &executorpb.CancelResponse{RequestIds: []string{at.RequestID}})
 	for answer, done := range map[string]bool{
 		"yes\n": true, "y\n": false, "Yes\n": false, " yes\n": false, "yes please\n": false, "\n": false, "no\n": false, "\x04": false, strings.Repeat("yes", 40) + "\n": false,
@@ -147,7 +147,7 @@ func TestReview27AnActAsksAPersonAndTakesTheOneWord(t *testing.T) {
 }
 
 func TestReview27WhatWasTypedBeforeTheQuestionAnswersNothing(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	x := newTerminal(t)
 	x.types("yes\n")
 	for len(x.text()) == 0 { // the terminal has it: it echoes
@@ -160,7 +160,7 @@ func TestReview27WhatWasTypedBeforeTheQuestionAnswersNothing(t *testing.T) {
 }
 
 func TestAnInterruptAtTheQuestionDoesNothing(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	x := newTerminal(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	code, shown, _ := h.at(x, ctx, func() { x.asks(question); cancel() }, "write", "cancel", at.RequestID)
@@ -170,7 +170,7 @@ func TestAnInterruptAtTheQuestionDoesNothing(t *testing.T) {
 }
 
 func TestProvisioningTakesOneStepFromTheStateThatWasSeen(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	h.admin.Answer("AnchorPlan", &executorpb.AnchorPlanResponse{Step: executorpb.AnchorStep_ANCHOR_STEP_DEFINED, Free: []uint32{0x01500001}, Manufacturer: "IFX", Assurance: "hardware_witness"})
 	h.admin.Answer("AnchorProvision", &executorpb.AnchorStatusResponse{Anchor: anchorAt("configured_unprovisioned", 0, 41), Step: executorpb.AnchorStep_ANCHOR_STEP_VALUE_READ})
 	code, shown, out := h.sitting("yes\n", "anchor", "provision", "--handle", "0x01500000")
@@ -202,7 +202,7 @@ func TestProvisioningTakesOneStepFromTheStateThatWasSeen(t *testing.T) {
 }
 
 func TestSeedingTakesTheValueThatThePersonReadAndNoOther(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	h.admin.Answer("AnchorStatus", &executorpb.AnchorStatusResponse{Anchor: anchorAt("configured_unprovisioned", 0, 41), Step: executorpb.AnchorStep_ANCHOR_STEP_VALUE_READ})
 	h.admin.Answer("AnchorSeed", &executorpb.AnchorStatusResponse{Anchor: anchorAt("provisioned_verified", 41, 41), Step: executorpb.AnchorStep_ANCHOR_STEP_OPERATIONAL})
 	code, shown, out := h.sitting("yes\n", "anchor", "seed", "--value", "41", "--handle", "0x01500000")
@@ -220,7 +220,7 @@ func TestSeedingTakesTheValueThatThePersonReadAndNoOther(t *testing.T) {
 }
 
 func TestARebaselineIsHandedInAtATerminal(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	file := at.File(t, at.Rebaseline(), at.KeyR())
 	path := h.file("rebaseline.json", file)
 	h.admin.Answer("SubmitRebaseline", &executorpb.AnchorStatusResponse{Anchor: anchorAt("provisioned_verified", 43, 43), Step: executorpb.AnchorStep_ANCHOR_STEP_OPERATIONAL})
@@ -241,7 +241,7 @@ func TestARebaselineIsHandedInAtATerminal(t *testing.T) {
 }
 
 func TestKeysAreRotatedAndTheStoreIsCopiedAtATerminal(t *testing.T) {
-	h := newHost(t)
+	h := newShell(t)
 	h.admin.Answer("RotateKeys", &executorpb.RotateKeysResponse{Epoch: 2, KeyId: "k2", Rows: 120})
 	code, shown, out := h.sitting("yes\n", "keys", "rotate")
 	if code != ExitOK || !strings.Contains(shown, "Replace the store's root key") || !strings.Contains(out, "key k2, epoch 2") || !strings.Contains(out, "next: before executord starts again") {

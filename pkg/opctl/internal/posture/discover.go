@@ -88,6 +88,8 @@ func (d *discovered) next() string {
 		return m.Do
 	case d.Quarantine != "" || d.Anchor.differs():
 		return "mcpctl anchor status, then mcpctl audit verify"
+	case d.Why == "unprovisioned":
+		return "mcpctl anchor status names the next step"
 	case d.Anchor.Evidence == change.EvidenceUnconfigured:
 		return "nothing, unless changes shall be asked for: then mcpctl setup --write"
 	case d.Constructible:
@@ -133,8 +135,18 @@ func (d *discovered) print(c *suite.Call) {
 	cli.Next(c.Out, d.Next)
 }
 
-// word shows a closed word, with its meaning when it is one of the audit's.
+// word shows a closed word, with its meaning.
 func word(s string) string {
+	switch s {
+	case "write_off":
+		return s + ": executord has no write configuration"
+	case "write_disabled":
+		return s + ": the setting write.enabled is off"
+	case "unprovisioned":
+		return s + ": the store is not tied to a counter yet"
+	case "quarantine":
+		return s + ": something must be settled first"
+	}
 	if _, ok := reason.Of(s); ok {
 		return reason.Line(s)
 	}
