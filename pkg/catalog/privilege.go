@@ -31,6 +31,18 @@ func Privileges(t *Tool) []string {
 	return out
 }
 
+// NeededBy returns the privileges to grant for the tools, sorted, each once.
+func NeededBy(tools []*Tool) []string {
+	var all []string
+	for _, t := range tools {
+		if t.Path != "" {
+			all = append(all, Privilege(t))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // PrivilegeFor returns the privilege that guards a method of an endpoint: the
 // whole path with every / and _ as -, one leading - dropped, then - and the
 // method in lower case. Dots and hyphens of the path stay. It returns "" for a

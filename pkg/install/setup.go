@@ -126,6 +126,12 @@ func (h *Host) exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// HasKeys says whether the API keys of both users are in place.
+func (h *Host) HasKeys() (read, write bool) {
+	c := layout.Credential{Name: layout.WriteAPIKey}
+	return h.exists(layout.ReadKey) || h.exists(layout.SealedReadKey), h.exists(c.Path(true)) || h.exists(c.Path(false))
+}
+
 // Plan decides what to do to every file. It writes nothing and makes no key. compared
 // says that a person has compared the certificate.
 func (h *Host) Plan(ctx context.Context, o Options, s *Seen, compared bool) (*Plan, error) {

@@ -14,10 +14,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/complete"
 	"pfsensemcp/pkg/opctl/internal/custody"
+	"pfsensemcp/pkg/opctl/internal/host"
 	"pfsensemcp/pkg/opctl/internal/posture"
 	"pfsensemcp/pkg/opctl/internal/write"
 )
@@ -37,7 +40,7 @@ func commands() []cli.Command {
 	row := func(name, args, help, example string, run func(context.Context, Env, *flag.FlagSet, []string) error) cli.Command {
 		return cli.Command{Name: name, Args: args, Help: help, Example: example, Run: run}
 	}
-	return []cli.Command{
+	return slices.Concat(host.Commands(), []cli.Command{
 		row("run", "[--demo] [--dir DIR]", "start the four daemons here, without systemd", "mcpctl run --demo", runSuite),
 		row("status", "[--json] [--dir DIR]", "show each daemon: reachable, version, sandbox", "mcpctl status", status),
 		row("privileges", "--profile P", "print the appliance privileges to grant, one a line", "mcpctl privileges --profile auditor", privileges),
@@ -46,8 +49,9 @@ func commands() []cli.Command {
 		row("client-config", "CLIENT [--ssh HOST]", "print an MCP client's settings", "mcpctl client-config cursor --ssh fw-host", clientConfig),
 		row("reset", "[--dir DIR]", "close the breakers after the cause is mended", "mcpctl reset", reset),
 		write.Command(), custody.Audit(), posture.Anchor(), posture.Discover(), posture.Plan(), custody.Keys(), custody.Store(),
+		complete.Command(commands),
 		row("version", "", "print the version", "mcpctl version", version),
-	}
+	})
 }
 
 // Run runs one command line and returns the exit code.

@@ -35,20 +35,8 @@ func privileges(_ context.Context, e Env, fs *flag.FlagSet, args []string) error
 	if err != nil {
 		return err
 	}
-	for _, p := range needed(tools) {
+	for _, p := range catalog.NeededBy(tools) {
 		fmt.Fprintln(e.Out, p)
 	}
 	return nil
-}
-
-// needed returns the privileges that the tools need, sorted, each once.
-func needed(tools []*catalog.Tool) []string {
-	var all []string
-	for _, t := range tools {
-		if t.Path != "" {
-			all = append(all, catalog.Privilege(t))
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }

@@ -131,16 +131,9 @@ func pathOf(tool string) pfrest.Endpoint {
 	return pfrest.Endpoint(row.Path)
 }
 
-// offered returns the privileges that the tools need, sorted, each once.
+// offered returns the privileges that the tools need.
 func offered(tools []*catalog.Tool) []string {
-	var all []string
-	for _, t := range tools {
-		if t.Path != "" {
-			all = append(all, catalog.Privilege(t))
-		}
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	all := catalog.NeededBy(tools)
 	return all[:min(len(all), maxPrivileges)]
 }
 

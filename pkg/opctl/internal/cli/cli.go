@@ -50,10 +50,11 @@ func (e Env) Time() time.Time {
 // Command is one row of a table: a command, or a group of them.
 type Command struct {
 	Name    string
-	Args    string // shown after the name in usage
-	Help    string // one line
-	Example string // the whole line
-	Notes   string // shown beneath the flags; may be ""
+	Args    string   // shown after the name in usage
+	Help    string   // one line
+	Example string   // the whole line
+	Notes   string   // shown beneath the flags; may be ""
+	Words   []string // arguments that a shell offers to complete; may be nil
 	Run     func(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error
 	Sub     []Command // of a group, which has no Run
 	// Code returns the exit code of an error; nil means ExitFail for all but usage.
