@@ -67,7 +67,7 @@ func Named(name string) Daemon {
 // Suite are the packages of the programs that a whole suite is made of, the
 // pretend appliance and documentation site among them.
 func Suite() []string {
-	return []string{"cmd/mcpd", "cmd/guidanced", "cmd/docfetchd", "cmd/executord", "cmd/mcpctl", "test/fakepf/cmd/fakepf", "test/fakedocs/cmd/fakedocs"}
+	return []string{"cmd/mcpd", "cmd/guidanced", "cmd/docfetchd", "cmd/executord", "cmd/mcpctl", "cmd/mcpsign", "test/fakepf/cmd/fakepf", "test/fakedocs/cmd/fakedocs"}
 }
 
 // Build builds programs, given by their directories below the root of the

@@ -27,7 +27,6 @@ import (
 	executorpb "pfsensemcp/proto/executor/v1"
 	"pfsensemcp/test/fakepf"
 	"pfsensemcp/test/programs"
-	"pfsensemcp/test/programs"
 )
 
 // Alias is the pretend appliance's alias that is changed, and what stands there first.
