@@ -50,7 +50,7 @@ func healthy() *site {
 	s := &site{
 		facts: &adminpb.ApplianceFactsResponse{
 			TlsMode: "auto", Pinned: true, Pin: "cGlu", CertificateNotAfter: now.Add(90 * 24 * time.Hour).Unix(),
-			ClockSeen: true, ClockAheadMs: 300, PfsenseVersion: "2.8.1", PackageVersion: "2.10.0", DocumentPublic: adminpb.Known_KNOWN_YES,
+			ClockSeen: true, ClockAheadMs: 300, PfsenseVersion: "2.8.1", PackageVersion: "v2.10.0", DocumentPublic: adminpb.Known_KNOWN_YES,
 			Hateoas: adminpb.Known_KNOWN_NO, InterfaceNames: "descr", ReadOnly: adminpb.Known_KNOWN_NO, LoginProtection: adminpb.Known_KNOWN_YES,
 			ExposesSecrets: adminpb.Known_KNOWN_NO, Carp: adminpb.Known_KNOWN_NO, CarpBackup: adminpb.Known_KNOWN_NO, CarpMaintenance: adminpb.Known_KNOWN_NO,
 			Privileges: []string{"api-v2-firewall-aliases-get", "api-v2-firewall-rules-get", "api-v2-system-version-get"}, Identity: "reader",
@@ -222,6 +222,7 @@ func TestEachFaultHasItsCheckItsStatusAndItsNextStep(t *testing.T) {
 		{"a test build", func(s *site) { s.members[2].Status.TestBuild = true }, "docfetchd.reachable", Warn, 0},
 		{"a lab", func(s *site) { s.members[3].Status.Lab = true }, "executord.reachable", Warn, 0},
 		{"a wall that the kernel cannot give", func(s *site) { s.members[0].Status.Sandbox.Missing = []string{"landlock-tcp"} }, "sandbox.mcpd", Warn, 0},
+		{"a daemon that runs as root", func(s *site) { s.members[0].Status.Sandbox.Missing = []string{"no_capabilities"} }, "sandbox.mcpd", Warn, 0},
 		{"a sandbox that may lack walls", func(s *site) { s.members[0].Status.Sandbox.Mode = "available" }, "sandbox.mcpd", Warn, 0},
 		{"no sandbox at all", func(s *site) { s.members[0].Status.Sandbox.Enforced = nil }, "sandbox.mcpd", Fail, 1},
 		{"TestReview27 operators may use MCP", func(s *site) { s.members[0].Status.Notices = []string{"operators may use MCP"} }, "notice.mcpd", Warn, 0},

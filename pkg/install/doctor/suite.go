@@ -77,8 +77,11 @@ func (x *examination) daemon(name string, m *adminpb.Member) {
 	id, what := "sandbox."+name, name+" is held in by its sandbox"
 	switch {
 	case len(box.GetMissing()) > 0:
-		x.Add(id, what, Warn, walls+"; the kernel does not enforce: "+strings.Join(box.GetMissing(), " "),
-			"a newer kernel closes the gap; until then the unit's IPAddressDeny and RestrictAddressFamilies must")
+		next := "a newer kernel closes the gap; until then the unit's IPAddressDeny and RestrictAddressFamilies must"
+		if slices.Contains(box.GetMissing(), "no_capabilities") {
+			next = "it runs as root: start it as a user of its own, as the package's units do"
+		}
+		x.Add(id, what, Warn, walls+"; not enforced: "+strings.Join(box.GetMissing(), " "), next)
 	case box.GetMode() != "require":
 		x.Add(id, what, Warn, walls+"; the setting is "+box.GetMode(), `set sandbox = "require" in /etc/pfsense-mcp/`+name+".toml")
 	case len(box.GetEnforced()) == 0:
@@ -90,7 +93,7 @@ func (x *examination) daemon(name string, m *adminpb.Member) {
 		return // its one notice without a write configuration is the write part's line
 	}
 	for _, n := range st.GetNotices() {
-		x.Add("notice."+name, name+" has nothing to say", Warn, n, "see its settings: "+name+".toml")
+		x.Add("notice."+name, name+" has no notice", Warn, n, "see its settings: "+name+".toml")
 	}
 }
 
@@ -220,9 +223,9 @@ func (x *examination) document(f *adminpb.ApplianceFactsResponse) {
 	}
 }
 
-// version reads three numbers with dots between.
+// version reads three numbers with dots between, and a v before them or none.
 func version(s string) (n [3]int, ok bool) {
-	parts := strings.Split(s, ".")
+	parts := strings.Split(strings.TrimPrefix(s, "v"), ".")
 	if len(parts) != 3 {
 		return n, false
 	}

@@ -173,6 +173,12 @@ func TestAnAccountHasItsOwnPrivilegesAndThoseOfItsGroups(t *testing.T) {
 	if got := told(ask(&answers{data: map[pfrest.Endpoint]string{usersPath: many, groupsPath: groups}}, "reader")); got != "unknown [] too_many_users" {
 		t.Errorf("a list that goes on: %s", got)
 	}
+	for _, identity := range []string{"", "mcpctl run"} {
+		out, err := New(nil, whole, nil, nil, About{Identity: identity}).AccountPrivileges(t.Context(), &adminpb.AccountPrivilegesRequest{})
+		if err != nil || told(out) != "unknown [] identity_is_no_account" {
+			t.Errorf("identity %q: %v %v", identity, out, err)
+		}
+	}
 	for _, name := range []string{"a b", "ä", strings.Repeat("a", 65), "a\x00"} {
 		if _, err := New(nil, whole, nil, nil, About{}).AccountPrivileges(t.Context(), &adminpb.AccountPrivilegesRequest{Account: name}); errs.CodeOf(err) != errs.Invalid {
 			t.Errorf("%q: %v", name, err)
