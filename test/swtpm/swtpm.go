@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +22,9 @@ type TPM struct {
 	dir   string
 	state string
 	sock  string
-	cmd   *exec.Cmd
+
+	mu  sync.Mutex // hooks of a proxy run beside the test
+	cmd *exec.Cmd
 }
 
 // New starts a blank TPM. Without swtpm the test is skipped; where CI=true it
@@ -61,6 +64,8 @@ func (t *TPM) Address() string { return "unix:" + t.sock }
 // loss of power.
 func (t *TPM) Start() {
 	t.tb.Helper()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	_ = os.Remove(t.sock)
 	t.cmd = exec.Command("swtpm", "socket", "--tpm2", "--tpmstate", "dir="+t.state,
 		"--server", "type=unixio,path="+t.sock, "--ctrl", "type=unixio,path="+t.sock+".ctrl", "--flags", "not-need-init,startup-clear")
@@ -83,6 +88,8 @@ func (t *TPM) Start() {
 
 // Kill ends the process at once, without a TPM2_Shutdown.
 func (t *TPM) Kill() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.cmd == nil {
 		return
 	}
@@ -99,6 +106,8 @@ func (t *TPM) Thaw() { t.signal(syscall.SIGCONT) }
 
 func (t *TPM) signal(s syscall.Signal) {
 	t.tb.Helper()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := t.cmd.Process.Signal(s); err != nil {
 		t.tb.Fatal(err)
 	}

@@ -198,7 +198,10 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 		"a name without a handle": func(c *TPMConfig) { c.Index, c.Name = 0, "000b"+strings.Repeat("00", 32) },
 		"a short name":            func(c *TPMConfig) { c.Name = "000b" }, "a big name": func(c *TPMConfig) { c.Name = "000B" + strings.Repeat("00", 32) },
 		"no secret": func(c *TPMConfig) { c.Auth = nil }, "a short secret": func(c *TPMConfig) { c.Auth = c.Auth[:15] },
-		"a secret of zeros": func(c *TPMConfig) { c.Auth = make([]byte, 32) }, "a long secret": func(c *TPMConfig) { c.Auth = make([]byte, 33) },
+		"a secret of zeros": func(c *TPMConfig) { c.Auth = make([]byte, 32) },
+		// Not even when the TPM is there: it would count the refusal.
+		"a zero inside the secret": func(c *TPMConfig) { c.Auth = append(secret()[:20], append([]byte{0}, secret()[:11]...)...) },
+		"a zero at its end":        func(c *TPMConfig) { c.Auth = append(secret()[:31], 0) }, "a long secret": func(c *TPMConfig) { c.Auth = make([]byte, 33) },
 	} {
 		cfg := good
 		edit(&cfg)

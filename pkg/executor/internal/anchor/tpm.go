@@ -64,9 +64,10 @@ func OpenTPM(cfg TPMConfig) (*TPM, error) {
 		return nil, err
 	}
 	switch {
-	// A TPM drops zeros at the end of a secret.
-	case len(bytes.TrimRight(cfg.Auth, "\x00")) < minAuth || len(cfg.Auth) > maxAuth:
-		return nil, errs.Newf(errs.Invalid, "the counter's secret must have %d to %d bytes", minAuth, maxAuth).WithClass("configuration").
+	// A TPM drops zeros at the end of a secret, and go-tpm (0.9.8) everything from
+	// the first zero on: the TPM would refuse what we then prove, and count it.
+	case len(cfg.Auth) < minAuth || len(cfg.Auth) > maxAuth || bytes.IndexByte(cfg.Auth, 0) >= 0:
+		return nil, errs.Newf(errs.Invalid, "the counter's secret must have %d to %d bytes, none of them zero", minAuth, maxAuth).WithClass("configuration").
 			WithNext("make one with mcpctl setup --write")
 	case cfg.Timeout < 0 || cfg.Settle < 0:
 		return nil, errs.New(errs.Internal, "a duration of the counter is negative")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,10 +29,10 @@ func answer(code uint32) []byte {
 // device is a file that blocks like the kernel's: no deadline, no interruption.
 type device struct {
 	answers chan []byte
-	wrote   int
+	wrote   atomic.Int32
 }
 
-func (d *device) Write(b []byte) (int, error) { d.wrote++; return len(b), nil }
+func (d *device) Write(b []byte) (int, error) { d.wrote.Add(1); return len(b), nil }
 
 func (d *device) Read(b []byte) (int, error) {
 	a, ok := <-d.answers
@@ -57,7 +58,7 @@ func TestADeviceThatHangsIsGivenUpAndKeepsThePortBusy(t *testing.T) {
 	if !p.Busy() {
 		t.Fatal("the call that was given up is forgotten")
 	}
-	if _, err := c.Send(getRandom()); !errors.Is(err, errBroken) || d.wrote != 1 {
+	if _, err := c.Send(getRandom()); !errors.Is(err, errBroken) || d.wrote.Load() != 1 {
 		t.Fatal("a broken connection was used again")
 	}
 	d.answers <- answer(0) // the device wakes up
@@ -74,7 +75,7 @@ func TestACallersEndBreaksOffACommandUntilItIsDetached(t *testing.T) {
 	d := &device{answers: make(chan []byte, 1)}
 	_, c := over(d)
 	c.ctx = ctx
-	if _, err := c.Send(getRandom()); !errors.Is(err, context.Canceled) || d.wrote != 0 {
+	if _, err := c.Send(getRandom()); !errors.Is(err, context.Canceled) || d.wrote.Load() != 0 {
 		t.Fatal(err)
 	}
 	_, c = over(d)
@@ -108,7 +109,7 @@ func TestAnAnswerThatIsNoneIsRefused(t *testing.T) {
 }
 
 func TestAnIncrementAndADefinitionAreGivenOnceWhateverIsAnswered(t *testing.T) {
-	for code, sent := range map[tpm2.TPMCC]int{
+	for code, sent := range map[tpm2.TPMCC]int32{
 		tpm2.TPMCCNVIncrement: 1, tpm2.TPMCCNVDefineSpace: 1, tpm2.TPMCCNVRead: retries + 1, tpm2.TPMCCGetRandom: retries + 1,
 	} {
 		d := &device{answers: make(chan []byte, 16)}
@@ -119,8 +120,8 @@ func TestAnIncrementAndADefinitionAreGivenOnceWhateverIsAnswered(t *testing.T) {
 		command := getRandom()
 		binary.BigEndian.PutUint32(command[6:], uint32(code))
 		got, err := c.Send(command)
-		if err != nil || !bytes.Equal(got, answer(uint32(tpm2.TPMRCRetry))) || d.wrote != sent {
-			t.Errorf("%x: given %d times, want %d: %v", code, d.wrote, sent, err)
+		if err != nil || !bytes.Equal(got, answer(uint32(tpm2.TPMRCRetry))) || d.wrote.Load() != sent {
+			t.Errorf("%x: given %d times, want %d: %v", code, d.wrote.Load(), sent, err)
 		}
 	}
 }
