@@ -61,7 +61,7 @@ var levels = map[string]int{
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise/internal/pty": 36, "pkg/supervise/internal/process": 36, "pkg/supervise/internal/talk": 36, "pkg/supervise/internal/rehearsal": 38,
 	"pkg/supervise": 40, "pkg/signer": 40, "pkg/witness": 40,
-	"pkg/opctl/internal/carry": 36, "pkg/opctl/internal/reason": 36, "pkg/opctl/internal/cli": 36, "pkg/opctl/internal/suite": 37,
+	"pkg/opctl/internal/carry": 36, "pkg/opctl/internal/reason": 36, "pkg/opctl/internal/cli": 36, "pkg/opctl/internal/standing": 37, "pkg/opctl/internal/suite": 37,
 	"pkg/opctl/internal/program": 36, "pkg/opctl/internal/logview": 37, "pkg/opctl/internal/complete": 38, "pkg/opctl/internal/host": 40,
 	"pkg/opctl/internal/admintest": 37, // for tests
 	"pkg/opctl/internal/write":     38, "pkg/opctl/internal/custody": 38, "pkg/opctl/internal/posture": 38,

@@ -9,16 +9,17 @@ import (
 
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/standing"
 	"pfsensemcp/pkg/opctl/internal/suite"
 	executorpb "pfsensemcp/proto/executor/v1"
 )
 
 // listed is `mcpctl write list --json`.
 type listed struct {
-	Requests       []request  `json:"requests"`
-	RequestsTotal  uint64     `json:"requests_total"`
-	Contracts      []contract `json:"contracts"`
-	ContractsTotal uint64     `json:"contracts_total"`
+	Requests       []standing.Request  `json:"requests"`
+	RequestsTotal  uint64              `json:"requests_total"`
+	Contracts      []standing.Contract `json:"contracts"`
+	ContractsTotal uint64              `json:"contracts_total"`
 }
 
 // list is `mcpctl write list`.
@@ -53,7 +54,7 @@ func list(ctx context.Context, c *call, args []string) error {
 		slices.Sort(rq.Statuses)
 		slices.Sort(cq.States)
 	}
-	out := listed{Requests: []request{}, Contracts: []contract{}}
+	out := listed{Requests: []standing.Request{}, Contracts: []standing.Contract{}}
 	err := c.Ask(ctx, suite.Quick, func(ctx context.Context, x executorpb.AdminClient) error {
 		r, err := x.ListRequests(ctx, rq)
 		if err != nil {
@@ -65,10 +66,10 @@ func list(ctx context.Context, c *call, args []string) error {
 		}
 		out.RequestsTotal, out.ContractsTotal = r.GetTotal(), k.GetTotal()
 		for _, one := range r.GetRequests() {
-			out.Requests = append(out.Requests, ofRequest(one))
+			out.Requests = append(out.Requests, standing.OfRequest(one))
 		}
 		for _, one := range k.GetContracts() {
-			out.Contracts = append(out.Contracts, ofContract(one, nil))
+			out.Contracts = append(out.Contracts, standing.OfContract(one, nil))
 		}
 		return nil
 	})
@@ -87,15 +88,15 @@ func list(ctx context.Context, c *call, args []string) error {
 
 // ofUID leaves the contracts of the listed requests alone.
 func (l *listed) ofUID() {
-	l.Contracts = slices.DeleteFunc(l.Contracts, func(k contract) bool {
-		return !slices.ContainsFunc(l.Requests, func(r request) bool { return r.Contract == k.ID })
+	l.Contracts = slices.DeleteFunc(l.Contracts, func(k standing.Contract) bool {
+		return !slices.ContainsFunc(l.Requests, func(r standing.Request) bool { return r.Contract == k.ID })
 	})
 	l.ContractsTotal = uint64(len(l.Contracts))
 }
 
 // print shows the list by who asked, so that one client's flood stands in one place.
 func (l *listed) print(w io.Writer, now time.Time, offset uint) {
-	by := map[int64][]request{} // -1: an operator
+	by := map[int64][]standing.Request{} // -1: an operator
 	for _, r := range l.Requests {
 		who := int64(-1)
 		if r.UID != nil {
@@ -121,7 +122,7 @@ func (l *listed) print(w io.Writer, now time.Time, offset uint) {
 		}
 		fmt.Fprintf(w, "== %s: %d\n", title, len(by[n]))
 		for _, r := range by[n] {
-			r.print(w, now)
+			r.Print(w, now)
 		}
 		if unseen > 1 && n >= 0 {
 			cli.Next(w, fmt.Sprintf("to end all %d without a preview: mcpctl write cancel --uid %d --all-unpreviewed", unseen, n))
@@ -130,7 +131,7 @@ func (l *listed) print(w io.Writer, now time.Time, offset uint) {
 	if len(l.Contracts) > 0 {
 		fmt.Fprintf(w, "== contracts: %d\n", len(l.Contracts))
 		for _, k := range l.Contracts {
-			k.print(w, now)
+			k.Print(w, now)
 		}
 	}
 	if len(l.Requests)+len(l.Contracts) == 0 {
@@ -164,20 +165,20 @@ func show(ctx context.Context, c *call, args []string) error {
 }
 
 // contract asks for one contract.
-func (c *call) contract(ctx context.Context, id string) (k contract, err error) {
+func (c *call) contract(ctx context.Context, id string) (k standing.Contract, err error) {
 	err = c.Ask(ctx, suite.Quick, func(ctx context.Context, x executorpb.AdminClient) error {
 		r, err := x.GetContract(ctx, &executorpb.GetContractRequest{ContractId: id})
-		k = ofContract(r.GetContract(), r.GetDigests())
+		k = standing.OfContract(r.GetContract(), r.GetDigests())
 		return err
 	})
 	return k, err
 }
 
 // shown prints a contract as the command's answer.
-func (c *call) shown(k contract) error {
+func (c *call) shown(k standing.Contract) error {
 	if *c.JSON {
 		return cli.WriteJSON(c.Out, k)
 	}
-	k.print(c.Out, c.Time())
+	k.Print(c.Out, c.Time())
 	return nil
 }

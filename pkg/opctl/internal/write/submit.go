@@ -11,6 +11,7 @@ import (
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/opctl/internal/carry"
 	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/standing"
 	"pfsensemcp/pkg/opctl/internal/suite"
 	executorpb "pfsensemcp/proto/executor/v1"
 )
@@ -222,16 +223,19 @@ func (c *call) evidence(ctx context.Context, args []string, question string, f f
 	return c.moved(r)
 }
 
+// taken is what a step that ends at once prints as JSON.
+type taken struct {
+	ID      string `json:"contract_id"`
+	State   string `json:"state"`
+	Version uint32 `json:"state_version"`
+	Next    string `json:"next"`
+}
+
 // moved prints where a contract stands after a step that ends at once.
 func (c *call) moved(r *executorpb.ContractState) error {
-	k := contract{ID: r.GetContractId(), State: stateWord(r.GetState()), Version: r.GetStateVersion(), state: r.GetState(), Next: lookAt(r.GetContractId())}
+	k := taken{r.GetContractId(), standing.StateWord(r.GetState()), r.GetStateVersion(), lookAt(r.GetContractId())}
 	if *c.JSON {
-		return cli.WriteJSON(c.Out, struct {
-			ID      string `json:"contract_id"`
-			State   string `json:"state"`
-			Version uint32 `json:"state_version"`
-			Next    string `json:"next"`
-		}{k.ID, k.State, k.Version, k.Next})
+		return cli.WriteJSON(c.Out, k)
 	}
 	fmt.Fprintf(c.Out, "%s  %s, version %d\n", cli.Clean(k.ID), k.State, k.Version)
 	cli.Next(c.Out, k.Next)

@@ -8,6 +8,7 @@ import (
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/opctl/internal/cli"
+	"pfsensemcp/pkg/opctl/internal/standing"
 	"pfsensemcp/pkg/opctl/internal/suite"
 	executorpb "pfsensemcp/proto/executor/v1"
 )
@@ -56,7 +57,7 @@ func (c *call) run(ctx context.Context, id string, noWait bool, w way, f func(co
 	if err := c.shown(k); err != nil {
 		return err
 	}
-	if k.state != w.to {
+	if k.At() != w.to {
 		return cli.Exit(cli.ExitFail)
 	}
 	return nil
@@ -72,7 +73,7 @@ func (w way) settled(s executorpb.State) bool {
 }
 
 // settle asks for the contract until its outcome is known, and says how it goes on.
-func (c *call) settle(ctx context.Context, r *executorpb.ContractState, w way) (contract, error) {
+func (c *call) settle(ctx context.Context, r *executorpb.ContractState, w way) (standing.Contract, error) {
 	id := r.GetContractId()
 	begun := time.Now()
 	answered, said, state := begun, begun, ""
@@ -97,11 +98,11 @@ func (c *call) settle(ctx context.Context, r *executorpb.ContractState, w way) (
 			answered = now
 			// An answer of before the step is none.
 			old := k.Version < r.GetStateVersion()
-			if !old && w.settled(k.state) {
+			if !old && w.settled(k.At()) {
 				return k, nil
 			}
-			if k.state == w.from && now.Sub(begun) > c.pace.grace {
-				return k, standing(k, w)
+			if k.At() == w.from && now.Sub(begun) > c.pace.grace {
+				return k, idle(k, w)
 			}
 			if k.State != state {
 				state = k.State
@@ -137,8 +138,8 @@ func stopped(id string) error {
 	return errs.New(errs.UnknownOutcome, "stopped looking; "+id+" goes on by itself, its outcome is not known here").WithNext(lookAt(id))
 }
 
-// standing is what a person reads when a contract was taken and does not begin.
-func standing(k contract, w way) error {
+// idle is what a person reads when a contract was taken and does not begin.
+func idle(k standing.Contract, w way) error {
 	e := errs.New(errs.Unavailable, k.ID+" was taken and has not begun; nothing was sent so far")
 	if w == forward {
 		return e.WithNext("mcpctl write resume " + k.ID)

@@ -22,7 +22,7 @@ import (
 
 // quick is a wait that tests have the patience for.
 func quick() pace {
-	return pace{every: 5 * time.Millisecond, beat: 60 * time.Millisecond, grace: 150 * time.Millisecond, lost: 200 * time.Millisecond}
+	return pace{every: 5 * time.Millisecond, beat: 60 * time.Millisecond, grace: 20 * time.Second, lost: 20 * time.Second}
 }
 
 // screen is what a command writes, readable while it runs.
@@ -45,9 +45,13 @@ func (s *screen) text() string {
 
 // run runs a command of the group at a quick pace.
 func run(ctx context.Context, a *admintest.Admin, line ...string) (code int, out, errOut *screen) {
+	return runAt(ctx, quick(), a, line...)
+}
+
+func runAt(ctx context.Context, p pace, a *admintest.Admin, line ...string) (code int, out, errOut *screen) {
 	out, errOut = &screen{}, &screen{}
 	e := cli.Env{Out: out, Err: errOut, Now: func() time.Time { return at.At("09:30:00") }}
-	return cli.Run(ctx, e, "mcpctl", []cli.Command{command(quick())}, append(append([]string{"write"}, line...), "--dir", a.Dir)), out, errOut
+	return cli.Run(ctx, e, "mcpctl", []cli.Command{command(p)}, append(append([]string{"write"}, line...), "--dir", a.Dir)), out, errOut
 }
 
 func stands(s executorpb.State, version uint32) *executorpb.GetContractResponse {
@@ -158,9 +162,14 @@ func TestAWaitEndsInJSONWithTheProgressApart(t *testing.T) {
 func TestAnInterruptedWaitLeavesTheExchangeAloneAndSaysHowToLookAgain(t *testing.T) {
 	a := admintest.New(t)
 	a.Answer("SubmitConfirmation", moved(executing, 2))
-	a.Answer("GetContract", stands(executing, 2))
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
+	begun := time.Now()
+	a.On("GetContract", func(context.Context, proto.Message) (proto.Message, error) {
+		if time.Since(begun) > 8*quick().beat {
+			cancel()
+		}
+		return stands(executing, 2), nil
+	})
 	code, out, errOut := run(ctx, a, "confirm", "--yes", confirmation(t))
 	if code != cli.ExitFail || out.text() != "" || !strings.Contains(errOut.text(), "goes on by itself") || !strings.HasSuffix(errOut.text(), "next: mcpctl write show "+at.ContractID+"\n") {
 		t.Errorf("exit %d\n%s%s", code, out.text(), errOut.text())
@@ -172,12 +181,12 @@ func TestAnInterruptedWaitLeavesTheExchangeAloneAndSaysHowToLookAgain(t *testing
 
 func TestAnInterruptBeforeTheAnswerSaysThatItMayHaveBeenTaken(t *testing.T) {
 	a := admintest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
 	a.On("SubmitConfirmation", func(ctx context.Context, _ proto.Message) (proto.Message, error) {
+		cancel()
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
 	code, _, errOut := run(ctx, a, "confirm", "--yes", confirmation(t))
 	if code != cli.ExitFail || !strings.Contains(errOut.text(), "may have taken it all the same") || !strings.HasSuffix(errOut.text(), "next: mcpctl write show "+at.ContractID+"\n") {
 		t.Errorf("exit %d\n%s", code, errOut.text())
@@ -191,7 +200,9 @@ func TestAConfirmedContractThatDoesNotBeginIsSaidToWaitForResume(t *testing.T) {
 	a := admintest.New(t)
 	a.Answer("SubmitConfirmation", moved(prepared, 1))
 	a.Answer("GetContract", stands(prepared, 1))
-	code, _, errOut := run(t.Context(), a, "confirm", "--yes", confirmation(t))
+	p := quick()
+	p.grace = 50 * time.Millisecond
+	code, _, errOut := runAt(t.Context(), p, a, "confirm", "--yes", confirmation(t))
 	if code != cli.ExitFail || !strings.Contains(errOut.text(), "has not begun") || !strings.HasSuffix(errOut.text(), "next: mcpctl write resume "+at.ContractID+"\n") {
 		t.Errorf("exit %d\n%s", code, errOut.text())
 	}
@@ -211,7 +222,9 @@ func TestAWaitOutlastsAnExecutordThatStartsAnewAndEndsWhenItStaysAway(t *testing
 		t.Errorf("exit %d\n%s%s", code, out.text(), errOut.text())
 	}
 	a.Fail("GetContract", errs.New(errs.Unavailable, "executord is starting"))
-	code, _, errOut := run(t.Context(), a, "confirm", "--yes", confirmation(t))
+	p := quick()
+	p.lost = 10 * p.beat
+	code, _, errOut := runAt(t.Context(), p, a, "confirm", "--yes", confirmation(t))
 	if code != cli.ExitFail || !strings.Contains(errOut.text(), "what it was sending may still arrive") || !strings.Contains(errOut.text(), "mcpctl write show "+at.ContractID) || !strings.Contains(errOut.text(), "asking again") {
 		t.Errorf("exit %d\n%s", code, errOut.text())
 	}

@@ -1,4 +1,13 @@
-package write
+// Package standing owns how requests and contracts are shown: for a person, and as
+// JSON.
+//
+// Only the inner packages of pkg/opctl import it. It asks nobody; everything in what it
+// shows is executord's word, and an alias's name an outsider's, so it must never print
+// a text that was not cleaned or spelt out.
+//
+// The attack it stops: a name or a closed word that drives the operator's terminal, or
+// forges a line of the list.
+package standing
 
 import (
 	"fmt"
@@ -12,8 +21,8 @@ import (
 	executorpb "pfsensemcp/proto/executor/v1"
 )
 
-// request is a request as --json prints it. Times are Unix seconds, 0 for none.
-type request struct {
+// Request is a request as --json prints it. Times are Unix seconds, 0 for none.
+type Request struct {
 	ID          string  `json:"request_id"`
 	Status      string  `json:"status"`
 	Origin      string  `json:"origin"`
@@ -29,8 +38,8 @@ type request struct {
 	Next        string  `json:"next"`
 }
 
-// contract is a contract as --json prints it. Times are Unix seconds, 0 for none.
-type contract struct {
+// Contract is a contract as --json prints it. Times are Unix seconds, 0 for none.
+type Contract struct {
 	ID            string   `json:"contract_id"`
 	Operation     string   `json:"operation_id"`
 	Request       string   `json:"request_id"`
@@ -51,12 +60,12 @@ type contract struct {
 	Released      bool     `json:"released"`
 	Lab           bool     `json:"lab"`
 	Next          string   `json:"next"`
-	Digests       *digests `json:"digests,omitempty"`
+	Digests       *Digests `json:"digests,omitempty"`
 	state         executorpb.State
 }
 
-// digests are a contract's, in hex, "" for none.
-type digests struct {
+// Digests are a contract's, in hex, "" for none.
+type Digests struct {
 	Idempotency       string `json:"idempotency_key"`
 	TargetIdentity    string `json:"target_identity"`
 	TargetFingerprint string `json:"target_fingerprint"`
@@ -69,10 +78,12 @@ type digests struct {
 	Verified          string `json:"verified_target_fingerprint"`
 }
 
-func stateWord(s executorpb.State) string { return cli.Word(s.String(), "STATE_") }
+// StateWord returns the word of a state.
+func StateWord(s executorpb.State) string { return cli.Word(s.String(), "STATE_") }
 
-func ofRequest(r *executorpb.Request) request {
-	return request{
+// OfRequest reads a request of executord's.
+func OfRequest(r *executorpb.Request) Request {
+	return Request{
 		ID: r.GetRequestId(), Status: cli.Word(r.GetStatus().String(), "REQUEST_STATUS_"), Origin: r.GetOrigin(), UID: r.Uid,
 		Alias: r.GetAliasName(), OpenedAt: r.GetOpenedAt(), ExpiresAt: r.GetExpiresAt(), ConcludedAt: r.GetConcludedAt(),
 		Previews: r.GetPreviewSeq(), Contract: r.GetContractId(), Projected: cli.Word(r.GetProjected().String(), "WRITE_STATE_"),
@@ -80,16 +91,17 @@ func ofRequest(r *executorpb.Request) request {
 	}
 }
 
-func ofContract(c *executorpb.Contract, d *executorpb.Digests) contract {
-	out := contract{
-		ID: c.GetContractId(), Operation: c.GetOperationId(), Request: c.GetRequestId(), State: stateWord(c.GetState()), Version: c.GetStateVersion(),
+// OfContract reads a contract of executord's; d may be nil.
+func OfContract(c *executorpb.Contract, d *executorpb.Digests) Contract {
+	out := Contract{
+		ID: c.GetContractId(), Operation: c.GetOperationId(), Request: c.GetRequestId(), State: StateWord(c.GetState()), Version: c.GetStateVersion(),
 		Boundary: c.GetSendBoundary(), Origin: c.GetUncertaintyOrigin(), CreatedAt: c.GetCreatedAt(), ExpiresAt: c.GetExpiresAt(),
 		ConfirmedAt: c.GetConfirmedAt(), SettledAt: c.GetSettledAt(), Reason: c.GetReason(), Contended: c.GetContended(), Look: c.GetLook(),
 		LandingUntil: c.GetLandingWindowUntil(), RollbackUntil: c.GetRollbackUntil(), AttestedOnly: c.GetAttestedOnly(), Released: c.GetReleased(),
 		Lab: c.GetLab(), Next: c.GetNext(), state: c.GetState(),
 	}
 	if d != nil {
-		out.Digests = &digests{
+		out.Digests = &Digests{
 			Idempotency: d.GetIdempotencyKey(), TargetIdentity: d.GetTargetIdentity(), TargetFingerprint: d.GetTargetFingerprint(), Intent: d.GetIntent(),
 			Snapshot: d.GetSnapshot(), Collection: d.GetCollection(), ExecutionIntent: d.GetExecutionIntent(), Plan: d.GetPlan(),
 			Confirmation: d.GetConfirmation(), Verified: d.GetVerifiedTargetFingerprint(),
@@ -98,8 +110,8 @@ func ofContract(c *executorpb.Contract, d *executorpb.Digests) contract {
 	return out
 }
 
-// print shows a request. Everything in it is executord's word, its alias an outsider's.
-func (r request) print(w io.Writer, now time.Time) {
+// Print shows a request. Everything in it is executord's word, its alias an outsider's.
+func (r *Request) Print(w io.Writer, now time.Time) {
 	fmt.Fprintf(w, "%s  %s\n", cli.Clean(r.ID), r.Status)
 	cli.Row(w, "alias", spelling.Lines(r.Alias)...)
 	cli.Row(w, "opened", cli.Around(r.OpenedAt, now)+", expires "+cli.Around(r.ExpiresAt, now))
@@ -119,8 +131,11 @@ func (r request) print(w io.Writer, now time.Time) {
 // clean returns a next step of executord's as the terminal may see it.
 func clean(s string) string { return textsafe.Clean(s, cli.MaxError) }
 
-// print shows a contract.
-func (c contract) print(w io.Writer, now time.Time) {
+// At returns the state.
+func (c *Contract) At() executorpb.State { return c.state }
+
+// Print shows a contract.
+func (c *Contract) Print(w io.Writer, now time.Time) {
 	if c.Lab {
 		fmt.Fprintln(w, "*** LABORATORY: this store is not production's ***")
 	}
