@@ -191,7 +191,7 @@ func TestAFileNeedsNoDaemonAndADumpComesBack(t *testing.T) {
 	}
 	// It is written once and by nobody's link.
 	for name, path := range map[string]string{"a file that is there": a, "a symlink": link(t, filepath.Join(t.TempDir(), "new"))} {
-		if code, _, said := mcpctl(t, "schema-diff", "--a", "file:"+doc, "--b", "file:"+doc, "--dump", "a", path); code != 1 || !strings.Contains(said, "not overwritten") {
+		if code, _, said := mcpctl(t, "schema-diff", "--a", "file:"+doc, "--b", "file:"+doc, "--dump", "a", path); code != 1 || !strings.Contains(said, "nothing is ever overwritten") {
 			t.Errorf("%s: exit code %d: %s", name, code, said)
 		}
 	}

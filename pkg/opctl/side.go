@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/opctl/internal/carry"
 	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/opctl/internal/suite"
 	"pfsensemcp/pkg/openapi"
@@ -169,23 +170,18 @@ func readFile(path string) ([]byte, error) {
 }
 
 // dump writes a contract to a new file for the caller alone.
-func dump(l *loaded, path string) (err error) {
+func dump(l *loaded, path string) error {
 	b, err := l.contract.Encode()
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	f, err := carry.New(path)
 	if err != nil {
-		msg := "the file " + path + " cannot be made"
-		if errors.Is(err, fs.ErrExist) {
-			msg = "the file " + path + " is there already, and is not overwritten"
-		}
-		return errs.Wrap(err, errs.Invalid, msg).WithNext("give the path of a new file")
+		return err
 	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		// Half a contract must not lie about as one.
-		return errors.Join(errs.Wrap(err, errs.Unavailable, "the file "+path+" cannot be written").WithNext("check the free space of its file system"), os.Remove(path))
+	defer f.Drop() // half a contract must not lie about as one
+	if _, err := f.Write(append(b, '\n')); err != nil {
+		return err
 	}
-	return nil
+	return f.Keep()
 }
