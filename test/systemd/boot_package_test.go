@@ -58,7 +58,7 @@ func (c *container) installs() {
 // kept is what belongs to people and must outlive packages, as it is.
 func (c *container) kept() string {
 	c.t.Helper()
-	return c.run("sh", "-c", `cd / && find etc/pfsense-mcp etc/credstore.encrypted etc/systemd/system/pfsense-* var/lib/pfsense-executord ! -type d -exec sha256sum {} + |
+	return c.run("sh", "-c", `cd / && find etc/pfsense-mcp etc/credstore.encrypted etc/systemd/system/pfsense-* ! -type d -exec sha256sum {} + |
 		sort -k2 && stat -c '%n %U:%G %a' etc/pfsense-mcp/*.toml var/lib/pfsense-executord var/lib/pfsense-executord/*`)
 }
 
@@ -66,7 +66,7 @@ func (c *container) upgraded() {
 	// One that was stopped by hand stays stopped: nobody asked for it.
 	c.run("systemctl", "stop", "pfsense-docfetchd.socket", "pfsense-docfetchd-admin.socket", "pfsense-docfetchd.service")
 	before := c.kept()
-	for _, path := range []string{"etc/pfsense-mcp/mcpd.toml", "var/lib/pfsense-executord/store", "etc/credstore.encrypted/pfsense-executord.root-key"} {
+	for _, path := range []string{"etc/pfsense-mcp/mcpd.toml", "var/lib/pfsense-executord/store.db", "etc/credstore.encrypted/pfsense-executord.root-key"} {
 		if !strings.Contains(before, path) {
 			c.t.Fatalf("the story needs %s:\n%s", path, before)
 		}
@@ -92,6 +92,7 @@ func (c *container) upgraded() {
 	if r := c.tool(c.session("test-client"), "pfsense_get_interfaces", nil); r.IsError {
 		c.t.Errorf("after the upgrade: %s", r.Text())
 	}
+	c.sound()
 	c.run("systemctl", "start", "pfsense-mcp.target")
 }
 
@@ -124,7 +125,7 @@ func (c *container) removed() {
 }
 
 func (c *container) purged() {
-	const store = "/var/lib/pfsense-executord/store"
+	const store = "/var/lib/pfsense-executord/store.db"
 	gone := func(paths ...string) {
 		c.t.Helper()
 		for _, p := range paths {
@@ -133,7 +134,6 @@ func (c *container) purged() {
 			}
 		}
 	}
-	c.write("/etc/pfsense-mcp/authorities.json", "0644", "{}")
 	c.write("/etc/pfsense-mcp/credentials/read-api-key", "0600", "key")
 	out := c.run("dpkg", "--purge", "pfsense-mcp")
 	if !strings.Contains(out, "stays") {

@@ -2,8 +2,6 @@ package systemd
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -40,15 +38,11 @@ var writeCredentials = []string{"root-key", "attestation-key", "nv-auth", "write
 // writing is the drop-in of a site that writes: its walls are wider, by just
 // what it names.
 func (c *container) writing() {
-	b, err := os.ReadFile(filepath.Join(deploy, "examples/executord-write.conf"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
 	var text string
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(c.writeDropIn()) {
 		// No udev is in the container that would announce the device.
 		if !strings.HasPrefix(line, "Wants=") && !strings.HasPrefix(line, "After=") {
-			text += strings.Replace(line, "192.0.2.1", "127.0.0.1", 1)
+			text += line
 		}
 	}
 	c.run("sh", "-c", "getent group tss || groupadd --system tss")

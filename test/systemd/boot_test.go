@@ -45,6 +45,7 @@ func TestTheSuiteUnderSystemd(t *testing.T) {
 		{"a silent daemon is replaced by the watchdog", (*container).silent},
 		{"a start that cannot succeed is not tried again", (*container).hopeless},
 		{"the key may be encrypted at rest", (*container).encrypted},
+		{"a change is asked for, approved and proven", (*container).writes},
 		{"an upgrade keeps settings, keys and store", (*container).upgraded},
 		{"stopping the target stops all", (*container).stopped},
 		{"removing keeps what is people's", (*container).removed},

@@ -132,6 +132,26 @@ func TestTheServicesSayWhatTheDesignDecides(t *testing.T) {
 	}
 }
 
+// The unit's filter comes before that of pkg/sandbox: what the inner one keeps for
+// a store, the outer one must not take away.
+func TestExecutordsUnitAllowsEveryCallOfAStore(t *testing.T) {
+	b, err := os.ReadFile("../../pkg/sandbox/syscalls.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, calls, ok := strings.Cut(string(b), "func fileCalls() []string {")
+	found := regexp.MustCompile(`"([a-z0-9_]+)"`).FindAllStringSubmatch(calls, -1)
+	if !ok || len(found) < 10 {
+		t.Fatalf("pkg/sandbox shows %d calls of a store", len(found))
+	}
+	allowed := service(t, "executord").all("SystemCallFilter")
+	for _, call := range found {
+		if !slices.Contains(allowed, call[1]) {
+			t.Errorf("executord's unit does not allow %s", call[1])
+		}
+	}
+}
+
 // sockets are the seven of the design: directory's group, and the unit's name.
 var sockets = []struct{ name, group, daemon, unit string }{
 	{"mcp", "pfsense-mcp", "mcpd", "pfsense-mcpd.socket"},
@@ -216,6 +236,30 @@ func TestTheExampleSettingsLoad(t *testing.T) {
 		}
 		if out, err := checkConfig(dir, daemon, spoiled); err == nil || !strings.Contains(out, "no_such_key") {
 			t.Errorf("%s takes an unknown key: %v\n%s", daemon, err, out)
+		}
+	}
+}
+
+func TestTheExampleOfAnExecutordThatWritesLoadsOnceItIsUncommented(t *testing.T) {
+	text, err := exampleOn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "executord.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := checkConfig(programsBuilt(t), "executord", path); err != nil || !strings.Contains(out, "the settings are fine") {
+		t.Errorf("%v\n%s\n%s", err, out, text)
+	}
+	// The credentials that it names are those that the drop-in loads.
+	b, err := os.ReadFile(filepath.Join(deploy, "examples/executord-write.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range writeCredentials {
+		if !strings.Contains(text, `"`+name+`"`) || !strings.Contains(string(b), "="+name+":") {
+			t.Errorf("%s is not in both examples", name)
 		}
 	}
 }

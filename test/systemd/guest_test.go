@@ -39,8 +39,7 @@ func TestTheSuiteInAGuest(t *testing.T) {
 		{"a unit reaches the addresses it names", (*container).addresses},
 		{"the TPM is for an executord that writes", (*container).witness},
 		{"memory and tasks are limited", (*container).limits},
-		// Here an executord that writes is provisioned and asked for a change, in
-		// lab mode: its TPM is emulated, and it says so.
+		{"an executord that writes stands on the TPM", (*container).founded},
 		{"removing stops all", (*container).leaves},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(c.in(t)) }) {
@@ -202,11 +201,7 @@ func (c *container) witness() {
 		c.t.Errorf("/dev/tpmrm0 is %s", got)
 	}
 	c.run("sh", "-c", "rm -f /dev/walls-other; mknod -m 0666 /dev/walls-other c 4 64") // ttyS0: a driver is there
-	b, err := os.ReadFile(filepath.Join(deploy, "examples/executord-write.conf"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	text := strings.Replace(string(b), "192.0.2.1", "127.0.0.1", 1)
+	text := c.writeDropIn()
 	c.run("mkdir", "-p", "-m", "0700", "/etc/credstore.encrypted")
 	for _, name := range writeCredentials {
 		c.run("sh", "-c", `echo secret | systemd-creds encrypt --with-key=host --name="$1" - "/etc/credstore.encrypted/pfsense-executord.$1"`, "sh", name)
@@ -224,6 +219,25 @@ func (c *container) witness() {
 	if got := c.inPlaceOf("executord", ""); got["tpm"] != "EACCES" || got["device"] != "EPERM" {
 		c.t.Errorf("executord as installed: the TPM %s, another device %s", got["tpm"], got["device"])
 	}
+}
+
+// writeDropIn is the example, for the pretend appliance.
+func (c *container) writeDropIn() string {
+	c.t.Helper()
+	b, err := os.ReadFile(filepath.Join(deploy, "examples/executord-write.conf"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return strings.Replace(string(b), "192.0.2.1", "127.0.0.1", 1)
+}
+
+// founded provisions an executord on the kernel's TPM, through the device policy.
+func (c *container) founded() {
+	c.write("/etc/systemd/system/pfsense-executord.service.d/write.conf", "0644", c.writeDropIn())
+	c.run("systemctl", "daemon-reload")
+	c.writeSite("device:/dev/tpmrm0")
+	c.provision()
+	c.survives()
 }
 
 func (c *container) limits() {
