@@ -362,3 +362,57 @@ func TestOnlyWhatIsProvenIsDrift(t *testing.T) {
 		}
 	}
 }
+
+// TestReview04 lets the store hold other files than its rows say: each is signed by its
+// owner, and none is what the contract rests on.
+func TestReview04TheFilesAreWhatTheContractRestsOn(t *testing.T) {
+	second := authority.Key{ID: "owner-authz-2", Public: artifacttest.Public(artifacttest.Seed(0x55))}
+	for what, spoil := range map[string]func(*artifact.Authorization){
+		"id":        func(a *artifact.Authorization) { a.ID = change.NewID(change.PrefixAuthorization) },
+		"request":   func(a *artifact.Authorization) { a.RequestID = change.NewID(change.PrefixRequest) },
+		"plan":      func(a *artifact.Authorization) { a.PlanDigest = strings.Repeat("9", 64) },
+		"change":    func(a *artifact.Authorization) { a.ExecutionIntent = strings.Repeat("9", 64) },
+		"authority": func(a *artifact.Authorization) { a.AuthorityID = second.ID },
+		"beginning": func(a *artifact.Authorization) { a.IssuedAt = a.IssuedAt.Add(-time.Second) },
+		"end":       func(a *artifact.Authorization) { a.ExpiresAt = a.ExpiresAt.Add(time.Second) },
+	} {
+		w := newWorld(t)
+		set := *w.owners
+		set.Authorization = append(slices.Clone(set.Authorization), second)
+		w.owners = &set
+		r := must[record.Request](t)(w.Request(name, text))
+		in := w.Authorization(r, name, text)
+		stored := *in.Artifact
+		spoil(&stored)
+		key := artifacttest.KeyA()
+		if stored.AuthorityID == second.ID {
+			key = artifacttest.Seed(0x55)
+		}
+		in.File = artifacttest.File(t, &stored, key)
+		c := must[record.Contract](t)(w.S.Authorize(in))
+		a, _ := w.Confirmation(c)
+		check(t, what, "c5_pinned", submitConfirming(t, &confirming{world: w, c: c, draft: of(t, a, artifacttest.KeyC())}))
+		c = must[record.Contract](t)(w.Confirm(c))
+		check(t, what+", late", "c5_pinned", submitLasting(t, &lasting{w, c}))
+	}
+	for what, file := range map[string]func(*world, record.Contract) []byte{
+		"no file": func(*world, record.Contract) []byte { return []byte("{}") },
+		"another confirmation": func(w *world, c record.Contract) []byte {
+			_, file := w.Confirmation(c)
+			return file
+		},
+	} {
+		w := newWorld(t)
+		c := must[record.Contract](t)(w.Authorize(name, text))
+		a, _ := w.Confirmation(c)
+		c = must[record.Contract](t)(w.S.Confirm(c.At(), file(w, c), a, "operator:0"))
+		check(t, what, "c5_pinned", submitLasting(t, &lasting{w, c}))
+	}
+	w := newWorld(t)
+	r := must[record.Request](t)(w.Request(name, text))
+	in := w.Authorization(r, name, text)
+	in.File = []byte("{}")
+	c := must[record.Contract](t)(w.S.Authorize(in))
+	a, _ := w.Confirmation(c)
+	check(t, "no authorization", "c5_pinned", submitConfirming(t, &confirming{world: w, c: c, draft: of(t, a, artifacttest.KeyC())}))
+}

@@ -304,3 +304,30 @@ func TestARollbackStartsNothingWhileAnythingIsUnsettled(t *testing.T) {
 	}
 	check(t, "three unknown outcomes", "b6_lockout", submitUndone(t, u))
 }
+
+func TestReview02EachSignatureOfAnUndoHasSharpEnds(t *testing.T) {
+	for what, row := range map[string]struct {
+		issued, expires time.Duration // from now
+		want            record.Reason
+	}{
+		"30 s ahead":                   {30 * time.Second, 5 * time.Minute, ""},
+		"31 s ahead":                   {31 * time.Second, 5 * time.Minute, "b_time"},
+		"30 s before it was verified":  {-90 * time.Second, 5 * time.Minute, ""},
+		"31 s before it was verified":  {-91 * time.Second, 5 * time.Minute, "b_time"},
+		"expires in a second":          {-time.Second, time.Second, ""},
+		"expires now":                  {-time.Second, 0, "b_time"},
+		"lives longer than 15 minutes": {-time.Second, 15 * time.Minute, "b_form"},
+	} {
+		for i := range 2 {
+			u := undo(t)
+			d := []*draft{u.confirmation, u.authorization}[i]
+			d.at("issued_at", u.Clock.Read().Wall.Add(row.issued))
+			d.at("expires_at", u.Clock.Read().Wall.Add(row.expires))
+			if denied := submitUndone(t, u); row.want != "" {
+				check(t, what, row.want, denied)
+			} else if denied != nil {
+				t.Errorf("%s: %v", what, denied)
+			}
+		}
+	}
+}
