@@ -44,7 +44,8 @@ func (a *Admin) ApplianceFacts(ctx context.Context, _ *adminpb.ApplianceFactsReq
 	peer, _ := rpc.PeerFrom(ctx)
 	caller := pfrest.Caller{UID: peer.UID}
 	out := &adminpb.ApplianceFactsResponse{TlsMode: a.about.TLSMode, Pinned: a.about.Pinned, Identity: a.about.Identity, Privileges: offered(a.about.Tools)}
-	if settings, ok := a.object(ctx, caller, catalog.PathRESTAPISettings); ok {
+	r := &reads{a: a, ctx: ctx, caller: caller}
+	if settings, ok := r.object(catalog.PathRESTAPISettings); ok {
 		out.Hateoas = known(settings, "hateoas")
 		out.ReadOnly = known(settings, "read_only")
 		out.LoginProtection = known(settings, "login_protection")
@@ -54,13 +55,14 @@ func (a *Admin) ApplianceFacts(ctx context.Context, _ *adminpb.ApplianceFactsReq
 			out.InterfaceNames = s
 		}
 	}
-	if carp, ok := a.object(ctx, caller, pathOf(carpTool)); ok {
+	if carp, ok := r.object(pathOf(carpTool)); ok {
 		out.CarpMaintenance = known(carp, "maintenance_mode")
 	}
-	if vips, err := a.list(ctx, caller, vipsTool); err == nil && len(vips) < maxListed {
+	vips, err := a.list(ctx, caller, vipsTool)
+	if r.note(err); err == nil && len(vips) < maxListed {
 		out.Carp, out.CarpBackup = shared(vips)
 	}
-	if version, ok := a.object(ctx, caller, pathOf(versionTool)); ok {
+	if version, ok := r.object(pathOf(versionTool)); ok {
 		out.PfsenseVersion = plain(text(version, "base"))
 	}
 	ix, _, problem := a.doc.Get(ctx, caller)
@@ -69,6 +71,7 @@ func (a *Admin) ApplianceFacts(ctx context.Context, _ *adminpb.ApplianceFactsReq
 	} else {
 		out.DocumentProblem = problem[:min(len(problem), maxProblem)]
 	}
+	out.LastClass = r.class()
 	a.reached(out)
 	return out, nil
 }
@@ -80,24 +83,49 @@ func (a *Admin) reached(out *adminpb.ApplianceFactsResponse) {
 	if !s.NotAfter.IsZero() {
 		out.CertificateNotAfter = s.NotAfter.Unix()
 	}
-	if s.LastFailure.After(s.LastSuccess) {
-		out.LastClass = s.LastClass
-	}
 	if !s.ClockAt.IsZero() {
 		out.ClockSeen, out.ClockAheadMs = true, s.Clock.Milliseconds()
 	}
 }
 
+// reads are the questions of one answer that carry the key: the document, which needs
+// none, says nothing about whether the appliance lets us in.
+type reads struct {
+	a      *Admin
+	ctx    context.Context
+	caller pfrest.Caller
+	ok     bool
+	failed string // class of the first failure
+}
+
+// note keeps how one question ended.
+func (r *reads) note(err error) {
+	switch {
+	case err == nil:
+		r.ok = true
+	case r.failed == "":
+		r.failed = class(err)
+	}
+}
+
+// class returns why the appliance answered nothing, "" when it answered something.
+func (r *reads) class() string {
+	if r.ok {
+		return ""
+	}
+	return r.failed
+}
+
 // object reads one object of the appliance; the bytes are the caller's.
-func (a *Admin) object(ctx context.Context, caller pfrest.Caller, path pfrest.Endpoint) (jsontext.Value, bool) {
+func (r *reads) object(path pfrest.Endpoint) (jsontext.Value, bool) {
 	if path == "" {
 		return nil, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, factWithin)
+	ctx, cancel := context.WithTimeout(r.ctx, factWithin)
 	defer cancel()
-	answer, err := a.appliance.Get(ctx, caller, path, pfrest.Page{})
+	answer, err := r.a.appliance.Get(ctx, r.caller, path, pfrest.Page{})
 	defer answer.Release()
-	if err != nil {
+	if r.note(err); err != nil {
 		return nil, false
 	}
 	return slices.Clone(answer.Data), true
