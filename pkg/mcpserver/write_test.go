@@ -504,7 +504,8 @@ func TestG7AFloodOfOneAccountLeavesReadsAndOthersAlone(t *testing.T) {
 		return `{"version":"2.8.1-RELEASE","base":"2.8.1","patch":"0","buildtime":"x"}`, nil
 	}}
 	w := newWriting(t, a, false)
-	release := make(chan struct{})
+	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
 	var mu sync.Mutex
 	inside := 0
 	w.Answer(func(q *executorpb.RequestAliasDescriptionRequest) (executorpb.WriteState, error) {
@@ -512,7 +513,7 @@ func TestG7AFloodOfOneAccountLeavesReadsAndOthersAlone(t *testing.T) {
 			mu.Lock()
 			inside++
 			mu.Unlock()
-			<-release
+			<-hold
 		}
 		return executorpb.WriteState_WRITE_STATE_VERIFIED, nil
 	})
@@ -535,6 +536,7 @@ func TestG7AFloodOfOneAccountLeavesReadsAndOthersAlone(t *testing.T) {
 			}
 		}
 	}
+	t.Cleanup(release) // before the sessions end, whatever failed
 	eventually(t, "the flood is with executord", func() bool { mu.Lock(); defer mu.Unlock(); return inside == 4 })
 	if got := state(t, other, wish); got != "verified" {
 		t.Errorf("another account: %s", got)
@@ -548,7 +550,7 @@ func TestG7AFloodOfOneAccountLeavesReadsAndOthersAlone(t *testing.T) {
 	if n != 4 {
 		t.Errorf("%d of one account are with executord at once", n)
 	}
-	close(release)
+	release()
 	for _, c := range flood {
 		for range 8 {
 			if line, err := c.Line(); err != nil || !strings.Contains(line, `{"state":"verified"}`) {
