@@ -147,8 +147,8 @@ func (l *link) Send(command []byte) ([]byte, error) {
 }
 
 // exchange writes one command and reads its answer, in a goroutine of its own
-// because a read or write of a device cannot be interrupted. When it gives up,
-// the call may still be running: open counts it.
+// because a read or write of a device cannot be interrupted. When it gives a
+// device up, the call may still be running: open counts it.
 func (l *link) exchange(command []byte) ([]byte, error) {
 	if l.broken {
 		return nil, errBroken
@@ -156,12 +156,6 @@ func (l *link) exchange(command []byte) ([]byte, error) {
 	if err := l.ctx.Err(); err != nil {
 		l.broken = true
 		return nil, err
-	}
-	if c, ok := l.rw.(net.Conn); ok {
-		if err := c.SetDeadline(time.Now().Add(l.timeout)); err != nil {
-			l.broken = true
-			return nil, err
-		}
 	}
 	type result struct {
 		answer []byte
@@ -178,14 +172,23 @@ func (l *link) exchange(command []byte) ([]byte, error) {
 	t := time.NewTimer(l.timeout)
 	defer t.Stop()
 	var r result
+	got := false
 	select {
 	case r = <-done:
+		got = true
 	case <-t.C:
 		r.err = errTimeout
 	case <-l.ctx.Done():
 		r.err = l.ctx.Err()
 	}
 	if r.err != nil {
+		if _, socket := l.rw.(net.Conn); socket {
+			// Closing a socket ends what reads or writes it; of a device it does not.
+			_ = l.rw.Close() // it failed already
+			if !got {
+				<-done
+			}
+		}
 		l.broken = true
 		return nil, r.err
 	}
