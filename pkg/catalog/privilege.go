@@ -65,11 +65,13 @@ func PrivilegeFor(path, method string) string {
 // profile of the server: its user is another one, and no tool reads with its key.
 const ProfileExecutor = "executor"
 
-// ExecutorPrivileges returns exactly what the write identity may be granted,
-// sorted: one change, and the reads that prove what it did and that nothing else
-// is under way. More would be a ceiling that a stolen key could reach.
-func ExecutorPrivileges() []string {
-	needs := []struct{ path, method string }{
+// Guarded is one method of one endpoint, behind one privilege.
+type Guarded struct{ Path, Method string }
+
+// ExecutorEndpoints returns what the write identity may ask: one change, and the reads
+// that prove what it did and that nothing else is under way.
+func ExecutorEndpoints() []Guarded {
+	return []Guarded{
 		{"/api/v2/firewall/alias", "PATCH"},
 		{"/api/v2/firewall/aliases", "GET"},
 		{"/api/v2/status/system", "GET"},
@@ -78,9 +80,15 @@ func ExecutorPrivileges() []string {
 		{"/api/v2/diagnostics/config_history/revisions", "GET"},
 		{PathRESTAPISettings, "GET"},
 	}
+}
+
+// ExecutorPrivileges returns exactly what the write identity may be granted, sorted.
+// More would be a ceiling that a stolen key could reach.
+func ExecutorPrivileges() []string {
+	needs := ExecutorEndpoints()
 	out := make([]string, len(needs))
 	for i, n := range needs {
-		out[i] = PrivilegeFor(n.path, n.method)
+		out[i] = PrivilegeFor(n.Path, n.Method)
 	}
 	slices.Sort(out)
 	return out

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestThePrivilegeFollowsFromPathAndMethod(t *testing.T) {
+func TestP1ThePrivilegeFollowsFromPathAndMethod(t *testing.T) {
 	for _, c := range []struct{ method, path, want string }{
 		{"PATCH", "/api/v2/firewall/alias", "api-v2-firewall-alias-patch"},
 		{"GET", "/api/v2/status/dhcp_server/leases", "api-v2-status-dhcp-server-leases-get"},

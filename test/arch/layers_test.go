@@ -49,14 +49,14 @@ var levels = map[string]int{
 	"pkg/executor/internal/alias/aliastest": 35, // for tests
 	"pkg/executor/internal/posture":         35, "pkg/executor/internal/gate": 36,
 	"pkg/executor/internal/gate/internal/rule": 34, "pkg/executor/internal/gate/internal/proof": 35,
-	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/ceremony": 37,
-	"pkg/executor/internal/ceremony/ceremonytest": 38,                                     // for tests
-	"pkg/executor/internal/show":                  38, "pkg/executor/internal/doctor": 38, // what operators see
-	"pkg/executor/internal/watch": 39, "pkg/executor/internal/serve": 39,
+	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/keeper": 36, "pkg/executor/internal/papers": 37, "pkg/executor/internal/ceremony": 38,
+	"pkg/executor/internal/ceremony/ceremonytest": 39,                                     // for tests
+	"pkg/executor/internal/show":                  39, "pkg/executor/internal/doctor": 39, // what operators see
+	"pkg/executor/internal/watch": 39, "pkg/executor/internal/serve": 40,
 	"pkg/install/internal/layout": 35, "pkg/install/internal/place": 35, "pkg/install/internal/peek": 35,
-	"pkg/install/internal/peek/peektest":  36, // for tests
-	"pkg/install/doctor/internal/finding": 36, "pkg/install/doctor/internal/host": 37, "pkg/install/doctor": 38, "pkg/install": 39,
-	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 40,
+	"pkg/install/internal/peek/peektest": 36, // for tests
+	"pkg/install/doctor/internal/derive": 36, "pkg/install/doctor/internal/finding": 36, "pkg/install/doctor/internal/host": 37, "pkg/install/doctor": 38, "pkg/install": 39,
+	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 41,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise/internal/pty": 36, "pkg/supervise/internal/process": 36, "pkg/supervise/internal/talk": 36, "pkg/supervise/internal/rehearsal": 38,
@@ -92,6 +92,11 @@ func level(path string) (n int, placed, outside bool) {
 	return n, placed, false
 }
 
+// forTests says whether a package is there for tests alone: its name ends in test.
+// Such a package may use test code, and nothing that ships may use it: it holds
+// private keys that everybody knows, and counters and clocks that are moved by hand.
+func forTests(path string) bool { return strings.HasSuffix(path, "test") }
+
 // checkLayers finds imports that do not go strictly down, packages that no
 // level is written for, and levels of packages that are gone.
 func checkLayers(pkgs []listed) []string {
@@ -111,6 +116,9 @@ func checkLayers(pkgs []listed) []string {
 			}
 			to, placed, outside := level(imp)
 			switch {
+			case forTests(imp) && !forTests(p.ImportPath):
+				bad = append(bad, p.ImportPath+" ships and imports a package for tests: "+imp)
+			case outside && forTests(p.ImportPath):
 			case outside:
 				bad = append(bad, p.ImportPath+" ships and imports test code: "+imp)
 			case placed && to >= from:
@@ -127,5 +135,6 @@ func TestTheLayerRuleCanFail(t *testing.T) {
 	mustFail(t, checkLayers([]listed{{ImportPath: module + "/pkg/rpc", Imports: []string{module + "/pkg/daemon"}}}), "strictly down")
 	mustFail(t, checkLayers([]listed{{ImportPath: module + "/pkg/rpc", Imports: []string{module + "/pkg/pfrest"}}}), "strictly down")
 	mustFail(t, checkLayers([]listed{{ImportPath: module + "/pkg/util"}}), "no level")
+	mustFail(t, checkLayers([]listed{{ImportPath: module + "/pkg/executor", Imports: []string{module + "/pkg/executor/internal/anchor/anchortest"}}}), "for tests")
 	mustFail(t, checkLayers([]listed{{ImportPath: module + "/pkg/rpc", Imports: []string{module + "/test/fakepf"}}}), "test code")
 }

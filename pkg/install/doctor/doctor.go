@@ -20,6 +20,7 @@ import (
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/install/doctor/internal/finding"
 	"pfsensemcp/pkg/install/doctor/internal/host"
+	"pfsensemcp/pkg/openapi/contract"
 	adminpb "pfsensemcp/proto/admin/v1"
 	executorpb "pfsensemcp/proto/executor/v1"
 )
@@ -85,6 +86,8 @@ type examination struct {
 
 	facts   *adminpb.ApplianceFactsResponse // nil when mcpd did not answer
 	members map[string]*adminpb.Member
+	doc     *contract.Contract // the appliance's, once it was asked for
+	docErr  error
 }
 
 // Run looks at everything that c names. It returns no error: what could not be

@@ -77,6 +77,9 @@ func healthy() *site {
 	for _, path := range []string{"/api/v2/firewall/aliases", "/api/v2/firewall/rules", "/api/v2/system/version"} {
 		s.document.Operations[contract.Key("GET", path)] = contract.Operation{Privileges: []string{"page-all", catalog.PrivilegeFor(path, "GET")}}
 	}
+	for _, e := range catalog.ExecutorEndpoints() {
+		s.document.Operations[contract.Key(e.Method, e.Path)] = contract.Operation{Privileges: []string{"page-all", catalog.PrivilegeFor(e.Path, e.Method)}}
+	}
 	return s
 }
 
@@ -285,6 +288,10 @@ func TestEachFaultHasItsCheckItsStatusAndItsNextStep(t *testing.T) {
 		{"a write user that is not there", func(s *site) { delete(s.accounts, "writer") }, "privileges.write_identity", Unknown, 0},
 		{"a write user without a name", func(s *site) { s.account = "" }, "privileges.write_identity", Unknown, 0},
 		{"several users of the name", func(s *site) { s.accounts["writer"].Ambiguous = true }, "privileges.write_identity", Unknown, 0},
+		{"a document that names two", func(s *site) {
+			s.document.Operations["PATCH /api/v2/firewall/alias"] = contract.Operation{Privileges: []string{"api-v2-firewall-alias-patch", "x"}}
+		}, "privileges.evidence", Warn, 0},
+		{"a document that is none", func(s *site) { s.document.Models = nil }, "privileges.evidence", Unknown, 0},
 		{"an API that takes no change", func(s *site) { s.facts.ReadOnly = yes }, "appliance.read_only", Fail, 1},
 		{"case 55: the wrong node", func(s *site) { s.facts.Carp, s.facts.CarpBackup = yes, yes }, "appliance.carp", Fail, 1},
 		{"case 55: the right node of two", func(s *site) { s.facts.Carp = yes }, "appliance.carp", Warn, 0},

@@ -50,9 +50,7 @@ func (x *examination) offered() []*catalog.Tool {
 // older package does not have, and a privilege that it names otherwise.
 func (x *examination) schema() {
 	const what = "the appliance's API has what the tools ask, under the privileges that are granted"
-	ctx, cancel := context.WithTimeout(x.ctx, slow)
-	defer cancel()
-	c, err := x.contract(ctx)
+	c, err := x.contract()
 	if err != nil {
 		detail, next := problem(err)
 		x.Add("schema.differences", what, Unknown, detail, next)
@@ -77,8 +75,18 @@ func (x *examination) schema() {
 	}
 }
 
-func (x *examination) contract(ctx context.Context) (*contract.Contract, error) {
-	stream, err := x.Mcpd.ApplianceContract(ctx, &adminpb.ApplianceContractRequest{})
+// contract asks once for the normalised document of the appliance.
+func (x *examination) contract() (*contract.Contract, error) {
+	if x.doc == nil && x.docErr == nil {
+		ctx, cancel := context.WithTimeout(x.ctx, slow)
+		defer cancel()
+		x.doc, x.docErr = fetch(ctx, x.Mcpd)
+	}
+	return x.doc, x.docErr
+}
+
+func fetch(ctx context.Context, mcpd adminpb.McpdClient) (*contract.Contract, error) {
+	stream, err := mcpd.ApplianceContract(ctx, &adminpb.ApplianceContractRequest{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pfsensemcp/pkg/catalog"
+	"pfsensemcp/pkg/install/doctor/internal/derive"
 	adminpb "pfsensemcp/proto/admin/v1"
 	executorpb "pfsensemcp/proto/executor/v1"
 )
@@ -20,7 +21,7 @@ var statuses = map[executorpb.Check_Status]Status{
 
 // ours are the checks that are seen from here alone: executord cannot know that it is
 // reachable, who else has its key, or what its user may do.
-var ours = []string{"executor.reachable", "executor.version_match", "privileges.write_identity", "privileges.read_identity_distinct"}
+var ours = []string{"executor.reachable", "executor.version_match", "privileges.write_identity", "privileges.read_identity_distinct", "privileges.evidence"}
 
 // maxChecks bounds what executord may say.
 const maxChecks = 64
@@ -64,6 +65,7 @@ func (x *examination) write() {
 		x.Add(id(c.GetCheckId()), c.GetDescription(), s, detail, next)
 	}
 	x.writeIdentity()
+	x.evidence()
 	x.distinct()
 	x.facing()
 	if x.Host != nil {
@@ -141,6 +143,33 @@ func (x *examination) writeIdentity() {
 	default:
 		x.Add(id, what, Pass, "all seven and no other", "")
 	}
+}
+
+// evidence asks the appliance's own document whether the seven privileges are those
+// which guard the seven endpoints. Without it the list is this project's word alone.
+func (x *examination) evidence() {
+	const id, what = "privileges.evidence", "the appliance's document names the same seven privileges"
+	if x.facts == nil {
+		x.Add(id, what, Unknown, "mcpd does not answer", "the READ side has the document: start mcpd")
+		return
+	}
+	c, err := x.contract()
+	if err != nil {
+		detail, next := problem(err)
+		x.Add(id, what, Unknown, detail, next)
+		return
+	}
+	var bad []string
+	for _, e := range catalog.ExecutorEndpoints() {
+		if p, why := derive.Privilege(c, e.Path, e.Method); p == "" {
+			bad = append(bad, e.Method+" "+e.Path+" ("+why+")")
+		}
+	}
+	if len(bad) > 0 {
+		x.Add(id, what, Warn, "not so: "+names(bad), "compare with mcpctl schema-diff --a upstream --b appliance before anything is granted")
+		return
+	}
+	x.Add(id, what, Pass, "all seven", "")
 }
 
 // Drift compares two lists of privileges: what is expected and not observed, and what
