@@ -55,6 +55,8 @@ type Plan struct {
 	Back *Undo
 	// Began is called after T4 with the contract as it is then.
 	Began func(record.Contract)
+	// Sent is called after the exchange, whatever it came to, unless no byte left.
+	Sent func(took time.Duration)
 }
 
 // Undo is both signatures of a rollback, verified.

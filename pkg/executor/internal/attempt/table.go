@@ -265,6 +265,9 @@ func (a *run) intent(ctx context.Context) (bool, error) {
 
 func (a *run) send(ctx context.Context) (bool, error) {
 	a.result = a.conn.Send(ctx, exchange.Change{Locator: a.k.Locator, Name: a.in.Target.Name, Descr: a.dir.text(a.in)})
+	if a.Sent != nil && a.result.Effect() != exchange.None {
+		a.Sent(a.result.Took)
+	}
 	return false, nil
 }
 

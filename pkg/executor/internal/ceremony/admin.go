@@ -6,68 +6,47 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/artifact"
-	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/executor/internal/exchange"
-	"pfsensemcp/pkg/executor/internal/posture"
+	"pfsensemcp/pkg/executor/internal/anchor"
+	"pfsensemcp/pkg/executor/internal/papers"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
 
-// Discover reports the evidence of both axes. It reads the store and the counter and
-// changes nothing.
-func (c *Ceremony) Discover(ctx context.Context) Discovery { return c.discover(ctx) }
-
-func (c *Ceremony) discover(ctx context.Context) Discovery {
-	ev, facts, witness := c.evidence(ctx)
-	d := Discovery{
-		Status: c.Status(), Evidence: ev, Facts: facts, Witness: witness, Executor: c.executor(), AttestationID: c.Attestation.KeyID, Account: c.Account,
-		StoreExists: c.store.Load() != nil, Complete: c.complete.Load(), Endpoints: len(exchange.Allowed()),
-	}
-	d.Seeded = d.StoreExists
-	_ = c.View(func(v *store.View) error { // without a store nothing is unfinished
-		all, err := v.Active()
-		d.Status.Unfinished = len(all)
-		return err
-	})
-	return d
-}
-
-// Plan analyses the way to a posture. It is analysis, never permission.
-func (c *Ceremony) Plan(ctx context.Context, capability, assurance string) (change.Plan, []posture.Explained, posture.Transitions, error) {
-	ev, _, _ := c.evidence(ctx)
-	return posture.Analyse(ev, capability, assurance, c.executor())
-}
-
 // Pins returns the entry that off-host signers pin, for people to compare.
 func (c *Ceremony) Pins(ctx context.Context) (file []byte, err error) {
 	err = c.do(ctx, func(ctx context.Context) error {
-		if _, err := c.open(); err != nil {
-			return err
-		}
-		if err := c.meet(ctx); err != nil {
-			return err
-		}
-		x := c.executor()
-		p := authority.Pins{Executors: []authority.Pin{{
-			Name: c.Store.StoreID, StoreID: x.StoreID, NVIndexName: x.NVIndexName, ApplianceTarget: x.ApplianceTarget, BuildID: x.BuildID,
-			Attestation: c.attestation(), Authorities: *c.Authorities,
-		}}}
-		if file, err = p.Encode(); err != nil {
-			return errs.Wrap(err, errs.Internal, "the pins cannot be written").WithClass("configuration")
-		}
-		return nil
+		file, err = papers.Pins(ctx, c.Keeper)
+		return err
 	})
 	return file, err
 }
 
+// Provision takes one step of provisioning the counter.
+func (c *Ceremony) Provision(ctx context.Context, by record.Actor, handle uint32, expected anchor.State) (st AnchorState, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		st, err = c.Keeper.Provision(ctx, by, handle, expected)
+		return err
+	})
+	return st, err
+}
+
+// Seed founds the store on the counter, or goes on where that was interrupted.
+func (c *Ceremony) Seed(ctx context.Context, by record.Actor, value int64, handle uint32) (st AnchorState, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		st, err = c.Keeper.Seed(ctx, by, value, handle)
+		return err
+	})
+	return st, err
+}
+
 // Verify verifies the whole store as it is now.
 func (c *Ceremony) Verify(_ context.Context, pinned string) (store.Report, error) {
-	if pinned != "" && !validPin(pinned) {
+	if pinned != "" && !change.Hex64(pinned) {
 		return store.Report{}, errs.New(errs.Invalid, "a pinned head is 64 hex digits").WithClass("request_validation")
 	}
-	s, err := c.open()
+	s, err := c.Current()
 	if err != nil {
 		return store.Report{}, err
 	}
@@ -76,21 +55,21 @@ func (c *Ceremony) Verify(_ context.Context, pinned string) (store.Report, error
 
 // Export writes the audit rows from since on, and the attested head.
 func (c *Ceremony) Export(w io.Writer, since int64) error {
-	s, err := c.open()
+	s, err := c.Current()
 	if err != nil {
 		return err
 	}
 	_, err = s.Export(w, since, func(h *artifact.ExportHead) ([]byte, error) {
 		h.KeyID = c.Attestation.KeyID
-		return c.sign(h)
+		return c.Sign(h)
 	})
-	c.wrote(err)
+	c.Wrote(err)
 	return err
 }
 
 // Backup writes a copy of the store, which is not restorable without a rebaseline.
 func (c *Ceremony) Backup(w io.Writer) error {
-	s, err := c.open()
+	s, err := c.Current()
 	if err != nil {
 		return err
 	}
@@ -100,7 +79,7 @@ func (c *Ceremony) Backup(w io.Writer) error {
 // Rotate replaces the root key by the next one that the settings give.
 func (c *Ceremony) Rotate(ctx context.Context, by record.Actor) (epoch int64, keyID string, rows int64, err error) {
 	err = c.do(ctx, func(ctx context.Context) error {
-		s, err := c.ready(ctx)
+		s, err := c.Ready(ctx)
 		if err != nil {
 			return err
 		}

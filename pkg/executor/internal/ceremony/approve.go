@@ -6,88 +6,27 @@ import (
 	"sync"
 	"time"
 
-	"pfsensemcp/pkg/artifact"
-	"pfsensemcp/pkg/artifact/authority"
-	"pfsensemcp/pkg/artifact/change"
-	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/attempt"
 	"pfsensemcp/pkg/executor/internal/gate"
+	"pfsensemcp/pkg/executor/internal/keeper"
+	"pfsensemcp/pkg/executor/internal/papers"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
 
-// Preview reads the appliance, replaces the request's former preview and returns the
-// attested file that the authorization owner signs over. It grants nothing.
+// Preview returns the attested file that the authorization owner signs over, made by a
+// fresh read. It grants nothing.
 func (c *Ceremony) Preview(ctx context.Context, by record.Actor, requestID string) (file []byte, err error) {
 	err = c.do(ctx, func(ctx context.Context) error {
-		file, err = c.preview(ctx, by, requestID)
+		made, names, err := papers.Preview(ctx, c.Keeper, by, requestID)
+		if err == nil {
+			file = made
+			c.remember(requestID, names)
+		}
 		return err
 	})
 	return file, err
-}
-
-func (c *Ceremony) preview(ctx context.Context, by record.Actor, requestID string) ([]byte, error) {
-	s, err := c.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var r *record.Request
-	var aliasName, text, last string
-	if err := s.View(func(v *store.View) (err error) {
-		if r, err = v.Request(requestID); err != nil {
-			return err
-		}
-		if r.Status != record.Open || !v.Now().Wall.Before(r.ExpiresAt) {
-			return errs.New(errs.Conflict, "the request is not open").WithClass("conflict").WithNext("see where it stands: mcpctl write list")
-		}
-		if aliasName, text, err = v.Text(r); err != nil {
-			return err
-		}
-		last, err = lastAll(v)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	survey, err := c.Reader.Survey(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := survey.Busy(last); err != nil {
-		return nil, err
-	}
-	f, err := survey.Find(aliasName)
-	if err != nil {
-		return nil, err
-	}
-	if f.State.Descr == text {
-		return nil, errs.New(errs.Conflict, "the alias has this description already").WithClass("no_op").
-			WithNext("nothing is to be done: cancel the request, mcpctl write cancel")
-	}
-	c.learn(survey.Target)
-	plan, err := c.plan(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := plan.Executable(); err != nil {
-		return nil, errs.Wrap(err, errs.Unavailable, "no change may be approved in this state").WithClass("g5a_evidence").
-			WithNext("see what is wrong: mcpctl discover, mcpctl doctor write")
-	}
-	p := &artifact.Preview{
-		RequestID: requestID, Origin: r.Origin, AskedBy: r.AskedBy, TestBuild: c.TestBuild,
-		Intent: change.Intent{Target: f.State, NewDescription: text, Appliance: survey.Target}, Plan: *plan,
-		GeneratedAt: c.Store.Clock.Read().Wall, KeyID: c.Attestation.KeyID,
-	}
-	file, err := c.sign(p)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.IssuePreview(p, file, f.Locator, r.PreviewSeq, by); err != nil {
-		return nil, err
-	}
-	c.remember(requestID, survey.InterfaceNames)
-	c.note(Event{Kind: KindPreviewed, RequestID: requestID})
-	return file, nil
 }
 
 // remember keeps how the appliance named interfaces at a preview. A restart forgets
@@ -96,7 +35,7 @@ func (c *Ceremony) remember(request, names string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.names) >= maxNames {
-		_ = c.store.Load().View(func(v *store.View) error { // what cannot be read stays a while longer
+		_ = c.Loaded().View(func(v *store.View) error { // what cannot be read stays a while longer
 			maps.DeleteFunc(c.names, func(id, _ string) bool {
 				r, err := v.Request(id)
 				return err != nil || !r.Status.Live()
@@ -116,43 +55,24 @@ func (c *Ceremony) namesOf(request string) string {
 	return c.names[request]
 }
 
-// lastAll is the digest of all aliases after our newest verified change, "" when there
-// was none.
-func lastAll(v *store.View) (string, error) {
-	s, err := v.LastVerified()
-	if errs.CodeOf(err) == errs.NotFound {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return s.All, nil
-}
-
-// ready returns the store when something may be begun now.
-func (c *Ceremony) ready(ctx context.Context) (*store.Store, error) {
-	s, err := c.open()
-	if err != nil {
-		return nil, err
-	}
-	c.check(ctx, s)
-	return s, c.quarantined()
-}
-
 // denied writes the audit row of a refused file and returns the one refusal that is
 // the same for every cause.
 func (c *Ceremony) denied(s *store.Store, by record.Actor, event record.Event, d *gate.Denied) error {
 	seq, err := s.Deny(store.Denial{Event: event, By: by, Reason: d.Reason, RequestID: d.RequestID, ContractID: d.ContractID})
-	c.wrote(err)
-	c.note(Event{Kind: KindDenied, RequestID: d.RequestID, ContractID: d.ContractID, Gate: letter(d.Reason), Seq: seq})
+	c.Wrote(err)
+	c.Note(Event{Kind: KindDenied, RequestID: d.RequestID, ContractID: d.ContractID, Gate: letter(d.Reason), Seq: seq})
 	if seq == 0 {
 		return errs.New(errs.Conflict, "write request denied").WithClass(ClassDenied)
 	}
 	return errs.Newf(errs.Conflict, "write request denied (audit seq %d)", seq).WithClass(ClassDenied)
 }
 
-// ClassDenied is the class of every refused file.
-const ClassDenied = "write_denied"
+// The classes of what is no judgement of the store's: ClassDenied of every refused file,
+// ClassNotBegun of a confirmed change whose attempt cannot begin now.
+const (
+	ClassDenied   = "write_denied"
+	ClassNotBegun = "not_begun"
+)
 
 // letter is the gate of a reason without its cause.
 func letter(r record.Reason) string {
@@ -177,14 +97,14 @@ func (c *Ceremony) paused(s *store.Store, by record.Actor) error {
 // submit runs what a signed file starts: pauses, the store and the writer's turn.
 func (c *Ceremony) submit(ctx context.Context, by record.Actor, run func(context.Context, *store.Store) error) error {
 	return c.do(ctx, func(ctx context.Context) error {
-		s, err := c.open()
+		s, err := c.Current()
 		if err != nil {
 			return err
 		}
 		if err := c.paused(s, by); err != nil {
 			return err
 		}
-		c.check(ctx, s)
+		c.Check(ctx, s)
 		return run(ctx, s)
 	})
 }
@@ -201,7 +121,7 @@ func (c *Ceremony) Authorize(ctx context.Context, by record.Actor, file []byte) 
 		if err != nil {
 			return c.refused(s, by, record.AuthorizationDenied, err, "g6_store", a.Artifact.RequestID, "")
 		}
-		c.note(Event{Kind: KindAuthorized, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
+		c.Note(Event{Kind: KindAuthorized, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
 		return nil
 	})
 	return k, err
@@ -215,42 +135,9 @@ func (c *Ceremony) refused(s *store.Store, by record.Actor, event record.Event, 
 	return c.denied(s, by, event, &gate.Denied{Reason: gate.Reasoned(err, otherwise), RequestID: request, ContractID: contract, Err: err})
 }
 
-// Pending returns the attested file that the confirmation owner signs over. While the
-// outcome of a contract is open it shows what was sent.
+// Pending returns the attested file that the confirmation owner signs over.
 func (c *Ceremony) Pending(_ context.Context, _ record.Actor, contractID string) ([]byte, error) {
-	p := &artifact.Pending{GeneratedAt: c.Store.Clock.Read().Wall, KeyID: c.Attestation.KeyID}
-	if err := c.View(func(v *store.View) error {
-		k, _, err := v.Contract(contractID)
-		if err != nil {
-			return err
-		}
-		if k.State != record.Prepared && k.State != record.Reconciliation {
-			return errs.New(errs.Conflict, "the contract waits for no signature over this file").WithClass("conflict").WithNext("see where it stands: mcpctl write show")
-		}
-		in, err := v.Intent(k)
-		if err != nil {
-			return err
-		}
-		preview, _, _, err := v.Preview(k.RequestID)
-		if err != nil {
-			return err
-		}
-		files, err := v.Signed(contractID, canon.RolePlanAuthorization)
-		if err != nil || len(files) != 1 {
-			return errs.Wrap(err, errs.Internal, "the contract's authorization is not there").WithClass("store_integrity")
-		}
-		auth, err := artifact.ParseAuthorization(files[0])
-		if err != nil {
-			return errs.Wrap(err, errs.Internal, "the contract's authorization breaks a rule").WithClass("store_integrity")
-		}
-		p.ContractID, p.OperationID, p.RequestID = k.ContractID, k.OperationID, k.RequestID
-		p.Intent, p.Locator, p.Plan, p.ExpiresAt, p.Authorization = *in, k.Locator, preview.Plan, k.ExpiresAt, *auth
-		p.ExpectedAuthority = c.Authorities.Of(authority.Confirmation)[0].ID
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	return c.sign(p)
+	return papers.Pending(c.Keeper, contractID)
 }
 
 // Confirm runs the late checks, stores the confirmation (T3) and begins the attempt.
@@ -258,14 +145,14 @@ func (c *Ceremony) Pending(_ context.Context, _ record.Actor, contractID string)
 // contract stays prepared and confirmed.
 func (c *Ceremony) Confirm(ctx context.Context, by record.Actor, file []byte) (record.Contract, error) {
 	return c.begin(ctx, func(ctx context.Context, began func(record.Contract)) error {
-		s, err := c.open()
+		s, err := c.Current()
 		if err != nil {
 			return err
 		}
 		if err := c.paused(s, by); err != nil {
 			return err
 		}
-		c.check(ctx, s)
+		c.Check(ctx, s)
 		ok, d := gate.Confirmation(ctx, c.world(s), file)
 		if d != nil {
 			if d.Drift() {
@@ -277,7 +164,7 @@ func (c *Ceremony) Confirm(ctx context.Context, by record.Actor, file []byte) (r
 		if err != nil {
 			return c.refused(s, by, record.ConfirmationDenied, err, "c3_state", ok.Contract.RequestID, ok.Contract.ContractID)
 		}
-		c.note(Event{Kind: KindConfirmed, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
+		c.Note(Event{Kind: KindConfirmed, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
 		return c.forward(ctx, s, k, began, gate.Begin)
 	})
 }
@@ -290,9 +177,9 @@ func (c *Ceremony) drifted(s *store.Store, contractID string) {
 			return err
 		}
 		k2, err := s.FailPrepared(k.At(), record.ReasonPreflightDrift, record.Executord)
-		c.wrote(err)
+		c.Wrote(err)
 		if err == nil {
-			c.note(Event{Kind: KindSettled, RequestID: k2.RequestID, ContractID: contractID, State: k2.State})
+			c.Note(Event{Kind: KindSettled, RequestID: k2.RequestID, ContractID: contractID, State: k2.State})
 		}
 		return nil
 	})
@@ -302,11 +189,11 @@ func (c *Ceremony) drifted(s *store.Store, contractID string) {
 // the late checks.
 func (c *Ceremony) Resume(ctx context.Context, by record.Actor, contractID string) (record.Contract, error) {
 	return c.begin(ctx, func(ctx context.Context, began func(record.Contract)) error {
-		s, err := c.open()
+		s, err := c.Current()
 		if err != nil {
 			return err
 		}
-		c.check(ctx, s)
+		c.Check(ctx, s)
 		var k *record.Contract
 		if err := s.View(func(v *store.View) (err error) {
 			if k, _, err = v.Contract(contractID); err != nil {
@@ -369,8 +256,7 @@ func (c *Ceremony) forward(ctx context.Context, s *store.Store, k record.Contrac
 		Contract: k, Until: k.ExpiresAt, Names: c.namesOf(k.RequestID), Began: began,
 		Check: func(ctx context.Context) error {
 			if d := check(ctx, c.world(s), &k); d != nil {
-				return errs.Wrap(d.Err, errs.Conflict, "the change cannot begin now").WithClass(string(d.Reason)).
-					WithNext("the contract stays confirmed: mcpctl write resume, until it expires")
+				return errs.Wrap(d.Err, errs.Conflict, "the change cannot begin now").WithClass(string(d.Reason))
 			}
 			return nil
 		},
@@ -382,42 +268,49 @@ func (c *Ceremony) attempt(ctx context.Context, s *store.Store, p attempt.Plan) 
 	began, begun := p.Began, false
 	p.Began = func(k record.Contract) {
 		begun = true
-		c.note(Event{Kind: KindBegun, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
+		c.Note(Event{Kind: KindBegun, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
 		began(k)
+	}
+	p.Sent = func(took time.Duration) {
+		c.Note(Event{Kind: KindSent, RequestID: p.Contract.RequestID, ContractID: p.Contract.ContractID, Took: took})
 	}
 	start := c.Store.Clock.Read()
 	k, err := c.env(s).Run(ctx, p)
 	took := time.Duration(c.Store.Clock.Read().BootMS-start.BootMS) * time.Millisecond
 	switch {
+	case !begun && p.Back == nil:
+		// The approvals are accepted; that the attempt cannot begin now is no denial.
+		return errs.Wrap(err, errs.Unavailable, "the change is confirmed and cannot begin now").WithClass(ClassNotBegun).
+			WithNext("see why, then begin it before it expires: mcpctl doctor write, mcpctl write resume")
 	case !begun:
 		return err
 	case err == nil:
-		c.note(Event{Kind: KindSettled, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State, Took: took})
+		c.Note(Event{Kind: KindSettled, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State, Took: took})
 		return nil
-	case errs.Public(err).Class == quarantineUnreachable:
-		c.enter(quarantineUnreachable)
+	case errs.Public(err).Class == keeper.Unreachable:
+		c.Enter(keeper.Unreachable)
 		return err
 	}
 	// What happened to the attempt could not be stored. Only a start can settle it.
-	c.fail(err)
+	c.Fail(err)
 	return err
 }
 
 // CancelRequest ends an open request.
 func (c *Ceremony) CancelRequest(_ context.Context, by record.Actor, id string) error {
-	s, err := c.open()
+	s, err := c.Current()
 	if err != nil {
 		return err
 	}
 	err = s.CancelRequest(id, record.Cancelled, by)
-	c.wrote(err)
+	c.Wrote(err)
 	return err
 }
 
 // CancelContract ends a prepared contract. It waits for nothing: whether it or the
 // attempt comes first is for the store to decide.
 func (c *Ceremony) CancelContract(_ context.Context, by record.Actor, id string) error {
-	s, err := c.open()
+	s, err := c.Current()
 	if err != nil {
 		return err
 	}
@@ -433,18 +326,18 @@ func (c *Ceremony) CancelContract(_ context.Context, by record.Actor, id string)
 			WithNext("see what can be done with it: mcpctl write list")
 	}
 	_, err = s.FailPrepared(k.At(), record.ReasonOperatorCancel, by)
-	c.wrote(err)
+	c.Wrote(err)
 	return err
 }
 
 // CancelUnpreviewed ends every open request of a uid that nobody has previewed.
 func (c *Ceremony) CancelUnpreviewed(_ context.Context, by record.Actor, uid int64) ([]string, error) {
-	s, err := c.open()
+	s, err := c.Current()
 	if err != nil {
 		return nil, err
 	}
 	ids, err := s.CancelUnpreviewed(uid, by)
-	c.wrote(err)
+	c.Wrote(err)
 	return ids, err
 }
 

@@ -170,12 +170,12 @@ func (c *Ceremony) Project(v *store.View, r *record.Request) string {
 // request is T1: the wish is stored when the alias is there, is one that may be
 // changed, and does not have the text already.
 func (c *Ceremony) request(ctx context.Context, uid uint32, aliasName, text string) error {
-	s, err := c.open()
+	s, err := c.Current()
 	if err != nil {
 		return err
 	}
-	if c.check(ctx, s); c.quarantined() != nil {
-		return c.quarantined()
+	if c.Check(ctx, s); c.Quarantined() != nil {
+		return c.Quarantined()
 	}
 	survey, err := c.Reader.Survey(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *Ceremony) request(ctx context.Context, uid uint32, aliasName, text stri
 	id := int64(uid)
 	r, err := s.OpenRequest(store.NewRequest{AliasName: aliasName, Description: text, UID: &id, By: record.MCP(uid)})
 	if err == nil {
-		c.note(Event{Kind: KindRequested, RequestID: r.RequestID})
+		c.Note(Event{Kind: KindRequested, RequestID: r.RequestID})
 	}
 	return err
 }

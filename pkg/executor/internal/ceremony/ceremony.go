@@ -2,18 +2,13 @@ package ceremony
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/hex"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"pfsensemcp/pkg/artifact"
-	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/attempt"
+	"pfsensemcp/pkg/executor/internal/keeper"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
@@ -21,27 +16,56 @@ import (
 // Ceremony is the write path of one process life. Its methods are safe for
 // concurrent use.
 type Ceremony struct {
-	Config
-	runID  string // drawn anew at each start: what was approved before is void
-	policy string // policy_digest
-	owners string // authority_set_digest
+	*keeper.Keeper
 
 	jobs     chan *job
 	stopped  chan struct{}
 	deadline atomic.Int64 // boot milliseconds by which the writer's step ends, 0 when idle
 
-	store      atomic.Pointer[store.Store] // nil until the counter is seeded
-	complete   atomic.Bool                 // the provisioning record is there
-	quarantine atomic.Pointer[string]
-
 	mu      sync.Mutex
-	target  string            // appliance_target_digest as last read
 	names   map[string]string // request id to the interface representation of its preview
 	polled  map[string]polled // request id to the last look at a verified change
 	asked   []time.Time       // key challenges answered within the last minute
 	relayed int               // relayed files that wait for the writer
-	broken  error             // why the process must end
 }
+
+// Types of the keeper that callers use.
+type (
+	// Config is what a ceremony works with.
+	Config = keeper.Config
+	// Windows are the times that only a test build may shorten.
+	Windows = keeper.Windows
+	// Status is what is known without a read of anything outside.
+	Status = keeper.Status
+	// Discovery is the evidence of both axes.
+	Discovery = keeper.Discovery
+	// AnchorState is how far the counter's provisioning has come.
+	AnchorState = keeper.AnchorState
+	// Event is something that happened.
+	Event = keeper.Event
+	// Kind names an event.
+	Kind = keeper.Kind
+)
+
+// The kinds of events.
+const (
+	KindRequested   = keeper.KindRequested
+	KindPreviewed   = keeper.KindPreviewed
+	KindDenied      = keeper.KindDenied
+	KindAuthorized  = keeper.KindAuthorized
+	KindConfirmed   = keeper.KindConfirmed
+	KindBegun       = keeper.KindBegun
+	KindSent        = keeper.KindSent
+	KindSettled     = keeper.KindSettled
+	KindObserved    = keeper.KindObserved
+	KindLooked      = keeper.KindLooked
+	KindExpired     = keeper.KindExpired
+	KindQuarantined = keeper.KindQuarantined
+	KindReleased    = keeper.KindReleased
+)
+
+// DefaultWindows returns the windows as designed.
+func DefaultWindows() Windows { return keeper.DefaultWindows() }
 
 // stepTime bounds a writer's step: the exchange, both reads, the looks before it and
 // a counter that takes its time to be found out.
@@ -50,66 +74,16 @@ const stepTime = 8 * time.Minute
 // tendEvery is how often the writer looks after what is due.
 const tendEvery = 5 * time.Second
 
-// Open verifies the store, compares it with the counter and settles what a former
-// process left. Nothing may be served before it returns. A store that is damaged or
-// disagrees with the counter opens under quarantine; a configuration that does not fit
-// the store's founding is an error.
+// Open takes store and counter into use (keeper.Open). Nothing may be served before it
+// returns.
 func Open(ctx context.Context, c Config) (*Ceremony, error) {
-	run := make([]byte, 16)
-	_, _ = rand.Read(run) // it never fails
-	y := &Ceremony{
-		Config: c, runID: hex.EncodeToString(run), jobs: make(chan *job), stopped: make(chan struct{}),
-		names: map[string]string{}, polled: map[string]polled{},
-	}
-	if y.Log == nil {
-		y.Log = slog.New(slog.DiscardHandler)
-	}
-	none := ""
-	y.quarantine.Store(&none)
-	var err error
-	if y.owners, err = c.Authorities.SetDigest(y.attestation()); err != nil {
-		return nil, errs.Wrap(err, errs.Invalid, "the authorities and the attestation key do not go together").WithClass("authority_overlap").
-			WithNext("give every owner and executord a key and an id of its own, in authorities.json")
-	}
-	if y.policy, err = y.policyDigest(); err != nil {
-		return nil, err
-	}
-	exists, err := store.Exists(c.Store)
-	if err != nil || !exists {
-		return y, err
-	}
-	s, err := store.Open(c.Store)
-	if err != nil && c.Next != nil {
-		// A rotation that was committed, and its credential not yet moved into place.
-		rotated := c.Store
-		rotated.Key = *c.Next
-		if again, err2 := store.Open(rotated); err2 == nil {
-			s, err = again, nil
-		}
-	}
+	k, err := keeper.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := y.adopt(ctx, s); err != nil {
-		_ = s.Close() // nothing was written
-		return nil, err
-	}
-	return y, nil
-}
-
-func (c *Ceremony) attestation() authority.Key {
-	public, _ := c.Attestation.Key.Public().(ed25519.PublicKey)
-	return authority.Key{ID: c.Attestation.KeyID, Public: public}
-}
-
-// sign attests a file.
-func (c *Ceremony) sign(a artifact.Artifact) ([]byte, error) {
-	file, err := artifact.Sign(a, c.Attestation.Key)
-	if err != nil {
-		return nil, errs.Wrap(err, errs.Invalid, "what is to be signed is larger than a file may be, or breaks a rule").WithClass("target_too_large").
-			WithNext("change this alias on the appliance itself")
-	}
-	return file, nil
+	return &Ceremony{
+		Keeper: k, jobs: make(chan *job), stopped: make(chan struct{}), names: map[string]string{}, polled: map[string]polled{},
+	}, nil
 }
 
 // job is one step for the writer.
@@ -170,7 +144,7 @@ func (c *Ceremony) Run(ctx context.Context) error {
 		case <-tick.C:
 			_ = c.turn(ctx, c.tend) // what it finds stands in the audit and in the quarantine
 		}
-		if err := c.failure(); err != nil {
+		if err := c.Failure(); err != nil {
 			return err
 		}
 	}
@@ -183,7 +157,7 @@ func (c *Ceremony) turn(ctx context.Context, run func(context.Context) error) er
 	c.deadline.Store(c.Store.Clock.Read().BootMS + stepTime.Milliseconds())
 	defer c.deadline.Store(0)
 	err := run(ctx)
-	c.wrote(err)
+	c.Wrote(err)
 	return err
 }
 
@@ -197,66 +171,18 @@ func (c *Ceremony) Alive() error {
 
 // end is the last of a process life.
 func (c *Ceremony) end() error {
-	s := c.store.Load()
+	s := c.Loaded()
 	if s == nil {
 		return nil
 	}
-	if s.Integrity() == nil && c.failure() == nil {
+	if s.Integrity() == nil && c.Failure() == nil {
 		_ = s.Note(record.Shutdown, "") // a start without it tells as much
 	}
 	return s.Close()
 }
 
-// wrote ends the process when it is not known whether a commit happened, or when the
-// outcome of an attempt could not be stored: only a new start can tell.
-func (c *Ceremony) wrote(err error) {
-	if errs.CodeOf(err) == errs.UnknownOutcome && errs.Public(err).Class != "anchor_unreachable" && err != nil {
-		c.fail(err)
-	}
-}
-
-func (c *Ceremony) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.broken == nil {
-		c.broken = err
-	}
-}
-
-func (c *Ceremony) failure() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.broken
-}
-
-// open returns the store, or why there is none.
-func (c *Ceremony) open() (*store.Store, error) {
-	s := c.store.Load()
-	if s == nil {
-		return nil, errs.New(errs.Unavailable, "the write path has no store yet: its counter is not seeded").WithClass("unprovisioned").
-			WithNext("take the next step of provisioning: mcpctl anchor status")
-	}
-	return s, nil
-}
-
-// View runs f over one state of the store.
-func (c *Ceremony) View(f func(*store.View) error) error {
-	s, err := c.open()
-	if err != nil {
-		return err
-	}
-	return s.View(f)
-}
-
 func (c *Ceremony) env(s *store.Store) *attempt.Env {
 	return &attempt.Env{
 		Store: s, Clock: c.Store.Clock, Counter: c.Counter, Reader: c.Reader, Exchanger: c.Exchanger, Settle: c.Windows.Settle, Point: c.Point,
-	}
-}
-
-// note tells metrics and the journal what happened: ids and words of closed lists.
-func (c *Ceremony) note(e Event) {
-	if c.Config.Observe != nil {
-		c.Config.Observe(e)
 	}
 }

@@ -22,7 +22,7 @@ func (w world) View(f func(*store.View) error) error           { return w.s.View
 func (w world) Authorities() *authority.Set                    { return w.c.Authorities }
 func (w world) Counter(ctx context.Context) (int64, error)     { return w.c.Counter.Read(ctx) }
 func (w world) InterfaceNames(request string) string           { return w.c.namesOf(request) }
-func (w world) Plan(ctx context.Context) (*change.Plan, error) { return w.c.plan(ctx) }
+func (w world) Plan(ctx context.Context) (*change.Plan, error) { return w.c.ChangePlan(ctx) }
 
 // Quarantine stops what is not configured or not provisioned likewise.
 func (w world) Quarantine() string {

@@ -142,8 +142,8 @@ func (h *House) Stop() error {
 // Wait waits until the writer is idle.
 func (h *House) Wait() {
 	h.T.Helper()
-	if _, err := h.Y.AnchorState(h.T.Context()); err != nil {
-		h.T.Log(err) // it was idle all the same
+	if _, err := h.Y.AnchorFile(h.T.Context(), By); err != nil {
+		h.T.Log(err) // it was the writer's turn all the same
 	}
 }
 

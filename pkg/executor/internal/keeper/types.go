@@ -1,4 +1,4 @@
-package ceremony
+package keeper
 
 import (
 	"log/slog"

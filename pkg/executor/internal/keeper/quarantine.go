@@ -1,4 +1,4 @@
-package ceremony
+package keeper
 
 import (
 	"context"
@@ -10,17 +10,18 @@ import (
 	"pfsensemcp/pkg/executor/internal/anchor"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
+	"pfsensemcp/pkg/logging"
 )
 
 // The words of a quarantine. Those of the first group clear when their cause does;
 // a value clears by a signed rebaseline, the rest only by a new store.
 const (
-	quarantineUnreachable = "anchor_unreachable"
-	quarantineClock       = "clock_regressed"
-	quarantineJump        = "clock_jump"
+	Unreachable     = "anchor_unreachable"
+	quarantineClock = "clock_regressed"
+	quarantineJump  = "clock_jump"
 
-	quarantineValue    = "anchor_mismatch"
-	quarantineRestored = "restored_backup"
+	quarantineValue = "anchor_mismatch"
+	Restored        = "restored_backup"
 
 	quarantineName  = "anchor_name"
 	quarantineStore = "store_integrity"
@@ -28,10 +29,10 @@ const (
 
 // adopt takes a store into use: it must have been founded as this process is
 // configured, and agree with the counter.
-func (c *Ceremony) adopt(ctx context.Context, s *store.Store) error {
+func (k *Keeper) adopt(ctx context.Context, s *store.Store) error {
 	if s.Integrity() != nil {
-		c.store.Store(s)
-		c.enter(quarantineStore)
+		k.store.Store(s)
+		k.Enter(quarantineStore)
 		return nil
 	}
 	var row *record.Anchor
@@ -52,34 +53,34 @@ func (c *Ceremony) adopt(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	if c.Index != 0 && c.Index != index {
+	if k.Index != 0 && k.Index != index {
 		return errs.New(errs.Invalid, "anchor.nv_index is not the index that the store was founded on").WithClass("configuration").
 			WithNext("remove anchor.nv_index: the store knows it")
 	}
-	c.store.Store(s)
-	if err := c.Counter.Use(index, row.NVName); err != nil {
-		c.complete.Store(p != nil)
-		c.enter(quarantineName)
+	k.store.Store(s)
+	if err := k.Counter.Use(index, row.NVName); err != nil {
+		k.complete.Store(p != nil)
+		k.Enter(quarantineName)
 		return nil
 	}
 	if p == nil {
 		return nil // seeded, not complete: provisioning goes on
 	}
-	if err := c.founded(ctx, p); err != nil {
+	if err := k.founded(ctx, p); err != nil {
 		return err
 	}
-	c.complete.Store(true)
-	return c.recover(ctx, s)
+	k.complete.Store(true)
+	return k.recover(ctx, s)
 }
 
 // founded refuses a store that was founded under another assurance: a laboratory's
 // store in production, or a hardware counter's over an emulated one.
-func (c *Ceremony) founded(ctx context.Context, p *record.Provisioning) error {
-	if p.Lab != c.Store.Lab {
+func (k *Keeper) founded(ctx context.Context, p *record.Provisioning) error {
+	if p.Lab != k.Store.Lab {
 		return errs.New(errs.Invalid, "lab is not what it was when the store was founded").WithClass("configuration").
 			WithNext("set lab as it was; a laboratory's store never becomes one of production")
 	}
-	f, err := c.Counter.Facts(ctx)
+	f, err := k.Counter.Facts(ctx)
 	if err != nil {
 		return nil // unreachable: a quarantine that recover finds
 	}
@@ -87,7 +88,7 @@ func (c *Ceremony) founded(ctx context.Context, p *record.Provisioning) error {
 		return errs.New(errs.Invalid, "the TPM is of another assurance than when the store was founded").WithClass("configuration").
 			WithNext("give executord the TPM that its store was founded on, or found a new store")
 	}
-	if f.Assurance != change.AssuranceHardware && !c.Store.Lab {
+	if f.Assurance != change.AssuranceHardware && !k.Store.Lab {
 		return errs.New(errs.Invalid, "the TPM is an emulated one, which its host can set back").WithClass("configuration").
 			WithNext("use a hardware TPM or a witness host; lab = true is for laboratories")
 	}
@@ -96,53 +97,53 @@ func (c *Ceremony) founded(ctx context.Context, p *record.Provisioning) error {
 
 // recover settles, by the crash table, what a former process or a lost increment left.
 // What the counter cannot explain changes nothing and is a quarantine.
-func (c *Ceremony) recover(ctx context.Context, s *store.Store) error {
-	if word := c.wrong(s); word != "" {
-		c.enter(word)
+func (k *Keeper) recover(ctx context.Context, s *store.Store) error {
+	if word := k.wrong(s); word != "" {
+		k.Enter(word)
 		return nil
 	}
-	witness, err := c.Counter.Read(ctx)
+	witness, err := k.Counter.Read(ctx)
 	if err == nil {
-		witness, err = c.unmoved(ctx, s, witness)
+		witness, err = k.unmoved(ctx, s, witness)
 	}
 	if err != nil {
-		c.enter(counterWord(err))
+		k.Enter(counterWord(err))
 		return nil
 	}
 	done, err := s.Restart(witness)
 	switch {
 	case err == nil:
 	case errs.Public(err).Class == quarantineValue:
-		c.enter(quarantineValue)
+		k.Enter(quarantineValue)
 		return nil
 	default:
-		c.wrote(err)
+		k.Wrote(err)
 		return err
 	}
 	for _, id := range done.Expired {
-		c.note(Event{Kind: KindExpired, ContractID: id, State: record.Expired})
+		k.Note(Event{Kind: KindExpired, ContractID: id, State: record.Expired})
 	}
 	for _, id := range done.Failed {
-		c.note(Event{Kind: KindSettled, ContractID: id, State: record.Failed})
+		k.Note(Event{Kind: KindSettled, ContractID: id, State: record.Failed})
 	}
 	for _, id := range done.Uncertain {
-		c.note(Event{Kind: KindSettled, ContractID: id, State: record.Reconciliation})
+		k.Note(Event{Kind: KindSettled, ContractID: id, State: record.Reconciliation})
 	}
 	why := record.Reason("")
 	if s.Report().Fallback {
 		why = record.ReasonMetaFallback
 	}
 	if err := s.Note(record.Startup, why); err != nil {
-		c.wrote(err)
+		k.Wrote(err)
 		return err
 	}
-	c.leave()
+	k.leave()
 	return nil
 }
 
 // unmoved reads the counter again when a noted increment seems not to have happened:
 // one that timed out can still be carried out after the first read.
-func (c *Ceremony) unmoved(ctx context.Context, s *store.Store, witness int64) (int64, error) {
+func (k *Keeper) unmoved(ctx context.Context, s *store.Store, witness int64) (int64, error) {
 	pending := false
 	if err := s.View(func(v *store.View) error {
 		a, err := v.Anchor()
@@ -153,25 +154,25 @@ func (c *Ceremony) unmoved(ctx context.Context, s *store.Store, witness int64) (
 	}); err != nil || !pending {
 		return witness, err
 	}
-	t := time.NewTimer(c.Windows.Patience)
+	t := time.NewTimer(k.Windows.Patience)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-ctx.Done():
 		return 0, anchor.Unreachable(ctx.Err(), "whether the counter was incremented is not known")
 	}
-	return c.Counter.Read(ctx)
+	return k.Counter.Read(ctx)
 }
 
 // wrong says what is wrong without asking the counter, "" when nothing is.
-func (c *Ceremony) wrong(s *store.Store) string {
+func (k *Keeper) wrong(s *store.Store) string {
 	if s.Integrity() != nil {
 		return quarantineStore
 	}
 	word := ""
 	err := s.View(func(v *store.View) error {
 		if v.Restored() {
-			word = quarantineRestored
+			word = Restored
 			return nil
 		}
 		f, err := v.Clock()
@@ -193,30 +194,30 @@ func counterWord(err error) string {
 	if errs.Public(err).Class == anchor.ClassName {
 		return quarantineName
 	}
-	return quarantineUnreachable
+	return Unreachable
 }
 
-// check is the writer's look before anything new: what is wrong now, or nothing. A
+// Check is the writer's look before anything new: what is wrong now, or nothing. A
 // cause that has gone ends its quarantine; a value that differs ends by signature.
-func (c *Ceremony) check(ctx context.Context, s *store.Store) {
-	if !c.complete.Load() {
+func (k *Keeper) Check(ctx context.Context, s *store.Store) {
+	if !k.complete.Load() {
 		return
 	}
-	word := c.wrong(s)
+	word := k.wrong(s)
 	if word == "" {
-		word = c.compare(ctx, s)
+		word = k.compare(ctx, s)
 	}
 	switch {
 	case word == "":
-		c.leave()
-	case word != c.Quarantine():
-		c.enter(word)
+		k.leave()
+	case word != k.Quarantine():
+		k.Enter(word)
 	}
 }
 
 // compare holds the counter against the store. An increment whose outcome was not
 // known is settled here, once the counter answers.
-func (c *Ceremony) compare(ctx context.Context, s *store.Store) string {
+func (k *Keeper) compare(ctx context.Context, s *store.Store) string {
 	var row *record.Anchor
 	if err := s.View(func(v *store.View) (err error) {
 		row, err = v.Anchor()
@@ -224,15 +225,15 @@ func (c *Ceremony) compare(ctx context.Context, s *store.Store) string {
 	}); err != nil {
 		return quarantineStore
 	}
-	witness, err := c.Counter.Read(ctx)
+	witness, err := k.Counter.Read(ctx)
 	switch {
 	case err != nil:
 		return counterWord(err)
 	case row.Pending != nil:
-		if err := c.recover(ctx, s); err != nil {
+		if err := k.recover(ctx, s); err != nil {
 			return quarantineStore
 		}
-		return c.Quarantine()
+		return k.Quarantine()
 	case witness != row.Value:
 		return quarantineValue
 	}
@@ -240,39 +241,39 @@ func (c *Ceremony) compare(ctx context.Context, s *store.Store) string {
 }
 
 // Quarantine returns the word for why nothing is begun, "" when nothing is wrong.
-func (c *Ceremony) Quarantine() string { return *c.quarantine.Load() }
+func (k *Keeper) Quarantine() string { return *k.quarantine.Load() }
 
-func (c *Ceremony) enter(word string) {
-	if *c.quarantine.Swap(&word) == word {
+func (k *Keeper) Enter(word string) {
+	if *k.quarantine.Swap(&word) == word {
 		return
 	}
-	c.Log.Error("quarantine: no change is begun", slog.String("reason", word))
-	c.note(Event{Kind: KindQuarantined})
-	if s := c.store.Load(); s != nil && s.Integrity() == nil && word != quarantineRestored {
-		c.wrote(s.Note(record.QuarantineEntered, record.Reason(word)))
+	k.Log.Error("quarantine: no change is begun", slog.String(logging.KeyClass, word))
+	k.Note(Event{Kind: KindQuarantined})
+	if s := k.store.Load(); s != nil && s.Integrity() == nil && word != Restored {
+		k.Wrote(s.Note(record.QuarantineEntered, record.Reason(word)))
 	}
 }
 
-func (c *Ceremony) leave() {
+func (k *Keeper) leave() {
 	none := ""
-	was := *c.quarantine.Swap(&none)
+	was := *k.quarantine.Swap(&none)
 	if was == "" {
 		return
 	}
-	c.Log.Warn("the quarantine is over", slog.String("reason", was))
-	c.note(Event{Kind: KindReleased})
-	if s := c.store.Load(); s != nil {
-		c.wrote(s.Note(record.QuarantineLeft, record.Reason(was)))
+	k.Log.Warn("the quarantine is over", slog.String(logging.KeyClass, was))
+	k.Note(Event{Kind: KindReleased})
+	if s := k.store.Load(); s != nil {
+		k.Wrote(s.Note(record.QuarantineLeft, record.Reason(was)))
 	}
 }
 
 // Status is what is known without a read of anything outside.
-func (c *Ceremony) Status() Status {
-	st := Status{Quarantine: c.Quarantine(), Lab: c.Store.Lab, TestBuild: c.TestBuild}
+func (k *Keeper) Status() Status {
+	st := Status{Quarantine: k.Quarantine(), Lab: k.Store.Lab, TestBuild: k.TestBuild}
 	switch {
-	case !c.Enabled:
+	case !k.Enabled:
 		st.Why = "write_disabled"
-	case c.store.Load() == nil || !c.complete.Load():
+	case k.store.Load() == nil || !k.complete.Load():
 		st.Why = "unprovisioned"
 	case st.Quarantine != "":
 		st.Why = "quarantine"
@@ -281,10 +282,29 @@ func (c *Ceremony) Status() Status {
 	return st
 }
 
-// quarantined refuses what must not be begun now.
-func (c *Ceremony) quarantined() error {
-	if st := c.Status(); !st.Constructible {
+// Quarantined refuses what must not be begun now.
+func (k *Keeper) Quarantined() error {
+	if st := k.Status(); !st.Constructible {
 		return errs.New(errs.Unavailable, "no change can be begun now").WithClass(st.Why).WithNext("see why: mcpctl discover, mcpctl doctor write")
 	}
 	return nil
 }
+
+// Ready returns the store when something may be begun now. The writer alone calls it.
+func (k *Keeper) Ready(ctx context.Context) (*store.Store, error) {
+	s, err := k.Current()
+	if err != nil {
+		return nil, err
+	}
+	k.Check(ctx, s)
+	return s, k.Quarantined()
+}
+
+// Loaded returns the store, nil before the counter is seeded.
+func (k *Keeper) Loaded() *store.Store { return k.store.Load() }
+
+// Complete says whether provisioning is complete.
+func (k *Keeper) Complete() bool { return k.complete.Load() }
+
+// Owners is the authority_set_digest.
+func (k *Keeper) Owners() string { return k.owners }

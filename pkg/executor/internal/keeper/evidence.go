@@ -1,8 +1,7 @@
-package ceremony
+package keeper
 
 import (
 	"context"
-	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -19,14 +18,14 @@ import (
 
 // policyDigest covers everything that decides what may be done: whatever of it
 // changes, with the process itself, voids what was approved under it.
-func (c *Ceremony) policyDigest() (string, error) {
+func (k *Keeper) policyDigest() (string, error) {
 	var rules canon.Array
-	if c.Enabled {
+	if k.Enabled {
 		for _, e := range exchange.Allowed() {
 			rules = append(rules, canon.Array{e.Capability, e.Symbol, e.Method})
 		}
 	}
-	l := c.Store.Limits
+	l := k.Store.Limits
 	seconds := func(d time.Duration) int64 { return int64(d / time.Second) }
 	d, err := canon.Policy.Digest(canon.Object{
 		"rules": rules,
@@ -40,12 +39,12 @@ func (c *Ceremony) policyDigest() (string, error) {
 			"denial_window_s": seconds(l.DenialWindow), "denial_pause_s": seconds(l.DenialPause), "retention_s": seconds(l.Retention),
 			"rollback_within_s": seconds(l.RollbackWithin),
 		},
-		"ttl":                 canon.Object{"authorization_max_s": seconds(c.AuthorizationMax)},
-		"description_charset": string(c.Charset),
-		"run_id":              c.runID,
-		"settle_ms":           c.Windows.Settle.Milliseconds(),
+		"ttl":                 canon.Object{"authorization_max_s": seconds(k.AuthorizationMax)},
+		"description_charset": string(k.Charset),
+		"run_id":              k.runID,
+		"settle_ms":           k.Windows.Settle.Milliseconds(),
 		"landing_s":           seconds(l.LandingWindow),
-		"test_build":          c.TestBuild,
+		"test_build":          k.TestBuild,
 	})
 	if err != nil {
 		return "", errs.Wrap(err, errs.Internal, "the policy has no digest").WithClass("configuration")
@@ -55,16 +54,16 @@ func (c *Ceremony) policyDigest() (string, error) {
 
 // evidence finds out the state of both axes now: from the store and the counter, and
 // nothing else. Witness is the counter's value, even before a store is founded on it.
-func (c *Ceremony) evidence(ctx context.Context) (change.Evidence, anchor.Facts, *int64) {
+func (k *Keeper) evidence(ctx context.Context) (change.Evidence, anchor.Facts, *int64) {
 	f := posture.Facts{
-		Configured: true, ConfigValid: true, WitnessConfigured: true, Lab: c.Store.Lab,
-		WriteGranted: c.Enabled, Endpoints: len(exchange.Allowed()),
+		Configured: true, ConfigValid: true, WitnessConfigured: true, Lab: k.Store.Lab,
+		WriteGranted: k.Enabled, Endpoints: len(exchange.Allowed()),
 	}
-	facts, err := c.Counter.Facts(ctx)
+	facts, err := k.Counter.Facts(ctx)
 	if err == nil {
 		f.Assurance = facts.Assurance
 	}
-	if s := c.store.Load(); s != nil {
+	if s := k.store.Load(); s != nil {
 		f.StoreExists, f.StoreBroken = true, s.Integrity() != nil
 		var row *record.Anchor
 		var p *record.Provisioning
@@ -91,18 +90,18 @@ func (c *Ceremony) evidence(ctx context.Context) (change.Evidence, anchor.Facts,
 		}
 	}
 	if f.Seeded || facts.Written { // a person compares the value before it seeds a store
-		if n, err := c.Counter.Read(ctx); err == nil {
+		if n, err := k.Counter.Read(ctx); err == nil {
 			f.WitnessReachable, f.Witness = true, &n
 		}
 	}
 	return posture.Observe(f), facts, f.Witness
 }
 
-// executor is what binds a plan to here. The appliance is the one that the latest
+// Executor is what binds a plan to here. The appliance is the one that the latest
 // preview read.
-func (c *Ceremony) executor() change.Executor {
-	x := change.Executor{StoreID: c.Store.StoreID, PolicyDigest: c.policy, AuthoritySet: c.owners, BuildID: c.BuildID, ApplianceTarget: c.known()}
-	_ = c.View(func(v *store.View) error { // without a store there is no name
+func (k *Keeper) Executor() change.Executor {
+	x := change.Executor{StoreID: k.Store.StoreID, PolicyDigest: k.policy, AuthoritySet: k.owners, BuildID: k.BuildID, ApplianceTarget: k.known()}
+	_ = k.View(func(v *store.View) error { // without a store there is no name
 		row, err := v.Anchor()
 		if err == nil {
 			x.NVIndexName = row.NVName
@@ -112,10 +111,10 @@ func (c *Ceremony) executor() change.Executor {
 	return x
 }
 
-// plan is the plan of a change, made anew from the store and the counter.
-func (c *Ceremony) plan(ctx context.Context) (*change.Plan, error) {
-	ev, _, _ := c.evidence(ctx)
-	p := posture.Steady(ev, c.executor())
+// ChangePlan is the plan of a change, made anew from the store and the counter.
+func (k *Keeper) ChangePlan(ctx context.Context) (*change.Plan, error) {
+	ev, _, _ := k.evidence(ctx)
+	p := posture.Steady(ev, k.Executor())
 	if _, err := p.Digest(); err != nil {
 		return nil, errs.Wrap(err, errs.Unavailable, "there is no plan to approve: something that it binds is not known").WithClass("anchor_unavailable").
 			WithNext("see what is missing: mcpctl discover")
@@ -124,26 +123,26 @@ func (c *Ceremony) plan(ctx context.Context) (*change.Plan, error) {
 }
 
 // known is the appliance_target_digest that was read last, "" when none was.
-func (c *Ceremony) known() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.target
+func (k *Keeper) known() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.target
 }
 
-func (c *Ceremony) learn(target string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.target = target
+func (k *Keeper) Learn(target string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.target = target
 }
 
-// meet reads the appliance's identity when no preview has yet.
-func (c *Ceremony) meet(ctx context.Context) error {
-	if c.known() != "" {
+// Meet reads the appliance's identity when no preview has yet.
+func (k *Keeper) Meet(ctx context.Context) error {
+	if k.known() != "" {
 		return nil
 	}
-	l, err := c.Reader.List(ctx)
+	l, err := k.Reader.List(ctx)
 	if err == nil {
-		c.learn(l.Target)
+		k.Learn(l.Target)
 	}
 	return err
 }
@@ -156,9 +155,4 @@ func parseHandle(s string) (uint32, error) {
 		return 0, errs.Wrap(err, errs.Internal, "the store's counter has no handle").WithClass("store_integrity")
 	}
 	return uint32(n), nil
-}
-
-func validPin(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == 32
 }
