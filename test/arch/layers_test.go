@@ -52,11 +52,11 @@ var levels = map[string]int{
 	"pkg/executor/internal/attempt": 36, "pkg/executor/internal/keeper": 36, "pkg/executor/internal/papers": 37, "pkg/executor/internal/ceremony": 38,
 	"pkg/executor/internal/ceremony/ceremonytest": 39,                                     // for tests
 	"pkg/executor/internal/show":                  39, "pkg/executor/internal/doctor": 39, // what operators see
-	"pkg/executor/internal/watch": 39, "pkg/executor/internal/serve": 40,
+	"pkg/executor/internal/watch": 40, "pkg/executor/internal/serve": 41,
 	"pkg/install/internal/layout": 35, "pkg/install/internal/place": 35, "pkg/install/internal/peek": 35,
 	"pkg/install/internal/peek/peektest": 36, // for tests
 	"pkg/install/doctor/internal/derive": 36, "pkg/install/doctor/internal/finding": 36, "pkg/install/doctor/internal/host": 37, "pkg/install/doctor": 38, "pkg/install": 39,
-	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 41,
+	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 42,
 	"pkg/textsafe/spelling":      12, // below what signs and what operates
 	"pkg/signer/internal/screen": 36, "pkg/signer/internal/vault": 36, "pkg/signer/internal/review": 37,
 	"pkg/supervise/internal/pty": 36, "pkg/supervise/internal/process": 36, "pkg/supervise/internal/talk": 36, "pkg/supervise/internal/rehearsal": 38,
