@@ -189,6 +189,7 @@ func (v *Values) WriteUnit() string {
 	}
 	b.WriteString("After=" + after + "\n\n[Service]\n# The appliance, and the name servers when its URL holds a name; nothing else.\nRestrictAddressFamilies=AF_INET AF_INET6\n")
 	b.WriteString(allow(v.Addrs))
+	b.WriteString("# The boot id, which tells a restart of the daemon from one of the machine, is in /proc/sys.\nProcSubset=all\n")
 	if v.TSS {
 		b.WriteString("# /dev/tpmrm0 belongs to it.\nSupplementaryGroups=tss\n")
 	}
