@@ -100,7 +100,7 @@ tls_key = %q
 	return dir, listen, client, text, strings.TrimSpace(string(auth))
 }
 
-func TestAWitnessIsProvisionedStepByStepAndServes(t *testing.T) {
+func TestReview26AWitnessIsProvisionedStepByStepAndServesInItsSandbox(t *testing.T) {
 	tpm := swtpm.New(t)
 	dir, listen, client, text, secret := witnessSite(t, tpm.Address())
 	config := put(t, dir, "witness.toml", []byte(text))
@@ -154,6 +154,11 @@ func TestAWitnessIsProvisionedStepByStepAndServes(t *testing.T) {
 		t.Fatal(string(body), err, p.Output())
 	}
 	p.Stop()
+	for _, wall := range []string{"seccomp", "landlock_files", "undumpable", "no_new_privs"} {
+		if !strings.Contains(p.Output(), wall) {
+			t.Errorf("it served without %s", wall)
+		}
+	}
 	if strings.Contains(p.Output(), secret) {
 		t.Fatal("the secret is in the log")
 	}

@@ -86,14 +86,31 @@ func (t *TPM) Start() {
 	}
 }
 
-// Kill ends the process at once, without a TPM2_Shutdown.
-func (t *TPM) Kill() {
+// Stop ends the process in order: TPM2_Shutdown, as a host that is shut down
+// sends it, then SIGTERM.
+func (t *TPM) Stop() {
+	t.tb.Helper()
+	c := t.Dial()
+	_, err := c.Send([]byte{0x80, 0x01, 0, 0, 0, 12, 0, 0, 0x01, 0x45, 0, 0})
+	_ = c.Close() // answered, or not
+	if err != nil {
+		t.tb.Fatal(err)
+	}
+	t.end(syscall.SIGTERM)
+}
+
+// Kill ends the process at once, without a TPM2_Shutdown: a loss of power. After
+// the use of a secret that is protected against guessing the TPM counts it as a
+// wrong try, and locks after three.
+func (t *TPM) Kill() { t.end(syscall.SIGKILL) }
+
+func (t *TPM) end(s syscall.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cmd == nil {
 		return
 	}
-	_ = t.cmd.Process.Kill()
+	_ = t.cmd.Process.Signal(s)
 	_ = t.cmd.Wait()
 	t.cmd = nil
 }

@@ -130,10 +130,13 @@ func Unreachable(cause error, msg string) *errs.Error {
 		WithNext("bring the TPM or the witness host back; the attempt settles by the counter's value")
 }
 
-// Locked says that the TPM is in its dictionary-attack lockout.
+// Locked says that the TPM is in its dictionary-attack lockout. Not only wrong
+// secrets lead there: a TPM that lost its power without TPM2_Shutdown after our
+// secret was used counts one try, because it cannot know what it forgot. Three
+// such stops in a row are enough for swtpm; chips allow more.
 func Locked(cause error) *errs.Error {
 	return errs.Wrap(cause, errs.Unavailable, "the TPM is in lockout: it refuses every secret").WithClass(ClassLockout).
-		WithNext("find who tried wrong secrets; the lockout ends with time, or by the owner of the lockout hierarchy")
+		WithNext("find who tried wrong secrets, or how often the host lost its power: each unclean stop counts as one; the lockout ends with time, or by tpm2_dictionarylockout --clear-lockout")
 }
 
 // Hex returns a handle as it stands in records: 0x and 8 digits.

@@ -245,3 +245,32 @@ func TestN3ATPMThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 		t.Fatal(got, err)
 	}
 }
+
+func TestReview30StopsWithoutShutdownCountTowardsTheLockout(t *testing.T) {
+	ctx, tpm := context.Background(), swtpm.New(t)
+	c, v, _ := founded(t, tpm.Address())
+	for range 4 {
+		tpm.Stop()
+		tpm.Start()
+		got, err := c.Advance(ctx, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v = got
+	}
+	if n := lockoutCounter(t, tpm); n != 0 {
+		t.Fatalf("orderly stops count as %d wrong tries", n)
+	}
+	for range 3 {
+		if _, err := c.Read(ctx); err != nil {
+			t.Fatal(err)
+		}
+		tpm.Kill()
+		tpm.Start()
+	}
+	_, err := c.Advance(ctx, v)
+	wants(t, err, ClassLockout)
+	if f, err := c.Facts(ctx); err != nil || !f.Lockout {
+		t.Fatalf("%+v %v", f, err)
+	}
+}
