@@ -42,12 +42,18 @@ type Survey struct {
 	checked time.Time
 }
 
+// surveyTime bounds a whole survey. An appliance that takes longer for six small reads is
+// in no state to be changed, and whoever waits holds the writer's turn.
+const surveyTime = time.Minute
+
 // Survey reads version, settings, pending changes and history, and then what List
 // reads, which is therefore the youngest. Errors are of class read,
 // appliance_version (a package version on which the change is not proven) or
 // appliance_settings. What is pending and the history may fail to be read: Busy
 // says so.
 func (r *Reader) Survey(ctx context.Context) (*Survey, error) {
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
 	began := r.now()
 	s := new(Survey)
 	var err error

@@ -55,6 +55,9 @@ type sight struct {
 
 // settle reads back and is T7.
 func (a *run) settle(ctx context.Context) (bool, error) {
+	// What was sent has to be settled, however long the answer took.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*readTime+a.Settle+time.Second)
+	defer cancel()
 	row, known := outcomes[a.result.Effect()]
 	if !known { // an effect that nobody wrote a row for proves nothing
 		row = outcomes[exchange.Ambiguous]
