@@ -53,7 +53,7 @@ func (s *settings) write(p *daemon.Process) (executor.Config, error) {
 		Windows: executor.DefaultWindows(),
 	}
 	c.Anchor.Remote = struct{ URL, ServerCA, ClientCert, ClientKey string }(s.Anchor.Remote)
-	c.Keys.Sealed = p.CredentialsDir != ""
+	c.Keys.CredentialsDir, c.Keys.Sealed = p.CredentialsDir, p.CredentialsDir != ""
 	for _, k := range []struct {
 		setting, name string
 		to            *secretfile.Secret

@@ -42,7 +42,8 @@ type Keys struct {
 	Root, Attestation, CounterAuth, API secretfile.Secret
 	NextRoot                            secretfile.Secret // empty unless the root key is to be rotated
 	Paths                               []string          // of all of them: none may lie with the store
-	Sealed                              bool              // all of them came from systemd's credentials
+	CredentialsDir                      string            // $CREDENTIALS_DIRECTORY, "" without systemd
+	Sealed                              bool              // all of them came from there
 }
 
 // Appliance says which appliance is changed, and whom to believe that it is.
@@ -190,6 +191,7 @@ func (w *Write) counter() (err error) {
 	if a.Backend == anchor.TPMRemote {
 		w.inner.Counter, err = anchor.OpenRemote(anchor.RemoteConfig{
 			URL: a.Remote.URL, ServerCA: a.Remote.ServerCA, ClientCert: a.Remote.ClientCert, ClientKey: a.Remote.ClientKey,
+			CredentialsDir: c.Keys.CredentialsDir, Settle: c.Windows.Patience,
 		})
 		return err
 	}
