@@ -64,7 +64,7 @@ test: vet
 
 # Static, because the test binary is also what tries the units' walls from inside.
 test-systemd: build
-	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 400s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot -bin $(CURDIR)/bin
+	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 560s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot -bin $(CURDIR)/bin
 
 test-guest: build
 	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 20m -v ./test/systemd -run TestTheSuiteInAGuest -guest -bin $(CURDIR)/bin

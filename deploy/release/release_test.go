@@ -119,7 +119,7 @@ func holds(t *testing.T, path string) {
 			t.Errorf("%s has mode %o", name, f.mode)
 		}
 	}
-	want := map[string]int64{"etc/pfsense-mcp/credentials/": 0o700, docDir + "/copyright": 0o644, docDir + "/README.md": 0o644, docDir + "/docs/tools.md": 0o644}
+	want := map[string]int64{"etc/pfsense-mcp/credentials/": 0o700, docDir + "/copyright": 0o644, docDir + "/README.md": 0o644, docDir + "/docs/tools.md": 0o644, "usr/share/bash-completion/completions/mcpctl": 0o644}
 	var settings []string
 	for _, p := range programs {
 		want["usr/bin/"+p] = 0o755

@@ -34,6 +34,9 @@ func stage(root, bin string, b *builds, licences licenceTable, when time.Time) e
 	if out, err := exec.Command("deploy/install.sh", root, bin).CombinedOutput(); err != nil {
 		return fmt.Errorf("deploy/install.sh: %w\n%s", err, out)
 	}
+	if err := completions(root, bin); err != nil {
+		return err
+	}
 	if err := documents(filepath.Join(root, docDir)); err != nil {
 		return err
 	}
@@ -49,6 +52,26 @@ func stage(root, bin string, b *builds, licences licenceTable, when time.Time) e
 		}
 		return os.Chtimes(path, when, when)
 	})
+}
+
+// completions has mcpctl write what shells complete its commands with.
+func completions(root, bin string) error {
+	for shell, path := range map[string]string{
+		"bash": "usr/share/bash-completion/completions/mcpctl", "zsh": "usr/share/zsh/vendor-completions/_mcpctl", "fish": "usr/share/fish/vendor_completions.d/mcpctl.fish",
+	} {
+		text, err := exec.Command(filepath.Join(bin, "mcpctl"), "completion", shell).Output()
+		if err != nil {
+			return fmt.Errorf("mcpctl completion %s: %w", shell, err)
+		}
+		to := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // documents copies what people read: README.md and the pages of docs/.

@@ -1,11 +1,13 @@
 package systemd
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"testing"
+	"sync"
 )
 
 // Versions of the two packages; the second one upgrades the first.
@@ -14,20 +16,27 @@ const (
 	versionTwo = "0.9.1"
 )
 
-// packed makes both packages of the programs and returns their directory. Both
+// packed makes both packages, once a test run, and returns their directory. Both
 // hold the same programs: what is tried is what an upgrade does to the host.
-func packed(t *testing.T, programs string) string {
-	t.Helper()
-	dir := t.TempDir()
+var packed = sync.OnceValues(func() (string, error) {
+	programs, err := build()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "systemd-deb")
+	if err != nil {
+		return "", err
+	}
+	temporary = append(temporary, dir)
 	for _, version := range []string{versionOne, versionTwo} {
 		cmd := exec.Command("go", "run", "./deploy/release", "-bin", programs, "-out", dir, "-version", version, "-kinds", "deb")
 		cmd.Dir = "../.."
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("packing: %v\n%s", err, out)
+			return "", fmt.Errorf("packing: %w\n%s", err, out)
 		}
 	}
-	return dir
-}
+	return dir, nil
+})
 
 // deb is the package of a version, in the container.
 func deb(version string) string {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/catalog"
@@ -140,23 +139,23 @@ func (c *container) writes() {
 	// The files go to their owners and back.
 	const dir = "/run/test-ceremony/"
 	c.run("install", "-d", "-m", "0700", "-o", "test-operator", dir)
-	carry := func(from, to string, sign func(testing.TB, []byte) ([]byte, error)) {
+	carry := func(from, to string, sign func([]byte) ([]byte, error)) {
 		c.t.Helper()
-		file, err := sign(c.t, []byte(c.run("cat", dir+from)))
+		file, err := sign([]byte(c.run("cat", dir+from)))
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		c.write(dir+to, "0644", string(file))
 	}
 	c.run(as("test-operator", "mcpctl", "write", "preview", list.Requests[0].ID, "-o", dir+"preview.json", "--yes")...)
-	carry("preview.json", "authorization.json", writepath.SignPreview)
+	carry("preview.json", "authorization.json", func(b []byte) ([]byte, error) { return writepath.SignPreview(c.t, b) })
 	c.run(as("test-operator", "mcpctl", "write", "authorize", dir+"authorization.json", "--yes")...)
 	c.asked(&list, "write", "list", "--json")
 	if len(list.Contracts) != 1 {
 		c.t.Fatalf("%d contracts", len(list.Contracts))
 	}
 	c.run(as("test-operator", "mcpctl", "write", "pending", list.Contracts[0].ID, "-o", dir+"pending.json")...)
-	carry("pending.json", "confirmation.json", writepath.SignPending)
+	carry("pending.json", "confirmation.json", func(b []byte) ([]byte, error) { return writepath.SignPending(c.t, b) })
 	out := c.run(as("test-operator", "mcpctl", "write", "confirm", dir+"confirmation.json", "--yes")...)
 	if text := ask(); !strings.Contains(text, "verified") {
 		c.t.Errorf("the client is told %s; confirm said:\n%s", text, out)

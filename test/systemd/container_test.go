@@ -66,7 +66,10 @@ func start(t *testing.T) *container {
 		t.Fatal(err)
 	}
 	programs := programsBuilt(t)
-	packages := packed(t, programs)
+	packages, err := packed()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir, err := os.MkdirTemp("", "systemd-boot")
 	if err != nil {
 		t.Fatal(err)

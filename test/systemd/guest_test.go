@@ -77,7 +77,11 @@ func bootGuest(t *testing.T) *container {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(run) }) // a directory in /tmp
-	cmd := exec.Command("./guest.sh", "make", filepath.Join(cache, "pfsense-mcp-test-guest"), dir, programs, packed(t, programs), probe)
+	packages, err := packed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("./guest.sh", "make", filepath.Join(cache, "pfsense-mcp-test-guest"), dir, programs, packages, probe)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if cmd.ProcessState.ExitCode() == 77 {
 			t.Skip("this machine " + strings.TrimSpace(string(out)))

@@ -13,7 +13,8 @@ import (
 var (
 	boot  = flag.Bool("boot", false, "boot a container and try the suite under its systemd")
 	built = flag.String("bin", "", "directory with programs that are built already; the tests build their own")
-	made  string // what build made
+
+	temporary []string // directories in /tmp that the end of the run removes
 )
 
 func TestMain(m *testing.M) {
@@ -22,8 +23,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if made != "" {
-		_ = os.RemoveAll(made) // a directory in /tmp
+	for _, dir := range temporary {
+		_ = os.RemoveAll(dir) // in /tmp
 	}
 	os.Exit(code)
 }
@@ -37,7 +38,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	made = dir
+	temporary = append(temporary, dir)
 	// mcpsign is in the package too.
 	if err := programs.Build(programs.Shipped, dir, append(programs.Suite(), "cmd/mcpsign")...); err != nil {
 		return "", err
