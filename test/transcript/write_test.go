@@ -81,6 +81,10 @@ func TestAWishOutlivesTheEndOfExecutordAndOfMcpd(t *testing.T) {
 	if _, err := c.Initialize(rawmcp.HandshakeVersions[0]); err != nil {
 		t.Fatal(err)
 	}
+	other := s.Shim()
+	if _, err := other.Initialize(rawmcp.HandshakeVersions[0]); err != nil {
+		t.Fatal(err)
+	}
 	wish := map[string]string{"alias_name": "db_servers", "description": "x"}
 	poll := func() string {
 		t.Helper()
@@ -99,6 +103,17 @@ func TestAWishOutlivesTheEndOfExecutordAndOfMcpd(t *testing.T) {
 	}
 	if names, err := c.Tools(); err != nil || len(names) != 97 {
 		t.Errorf("without executord %d tools are listed, %v", len(names), err)
+	}
+	heard := func() bool {
+		if _, err := other.Tool(catalog.InfoTool, nil); err != nil { // reads what has come
+			t.Fatal(err)
+		}
+		return strings.Contains(strings.Join(other.Notes(), ""), "notifications/tools/list_changed")
+	}
+	for end := time.Now().Add(20 * time.Second); !heard(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("another session's client was not told that the list has changed")
+		}
 	}
 	f.Beside(t, s.Dir)
 	if got := poll(); got != `{"state":"reconciliation_required"}` {
