@@ -49,6 +49,7 @@ type Fake struct {
 	nAdv     int
 	ticks    int
 	closed   bool
+	pinned   string // the Name of Use
 	onAdv    func(expected int64)
 }
 
@@ -165,6 +166,8 @@ func (f *Fake) read(ctx context.Context, x Fault) (int64, error) {
 		return 0, x.err()
 	case !f.facts.Defined:
 		return 0, anchor.WrongName("scripted: the counter is gone")
+	case f.pinned != "" && f.pinned != f.facts.Name:
+		return 0, anchor.WrongName("scripted: another Name than the pinned one")
 	case !f.facts.Written:
 		return 0, anchor.Unavailable(nil, "scripted: the counter has no value yet")
 	}
@@ -216,12 +219,16 @@ func (f *Fake) Facts(ctx context.Context) (anchor.Facts, error) {
 	return f.facts, nil
 }
 
-// Use pins what it is given, as a TPM does; the handle must be the Fake's.
+// Use pins what it is given, as a TPM does: what stands there is compared by the next
+// read. The handle must be the Fake's.
 func (f *Fake) Use(index uint32, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if index != f.facts.Index || name != "" && f.facts.Written && name != f.facts.Name {
+	if index != f.facts.Index || f.pinned != "" && name != "" && name != f.pinned {
 		return anchor.WrongName("scripted: another index or Name is in use")
+	}
+	if name != "" {
+		f.pinned = name
 	}
 	return nil
 }
