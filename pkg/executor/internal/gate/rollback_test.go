@@ -331,3 +331,22 @@ func TestReview02EachSignatureOfAnUndoHasSharpEnds(t *testing.T) {
 		}
 	}
 }
+
+func TestReview15ANonceOfAnUndoIsUsedOnce(t *testing.T) {
+	w := newWorld(t)
+	other := must[record.Contract](t)(w.Verified("a0", "x"))
+	c := must[record.Contract](t)(w.Verified(name, text))
+	w.appliance.SetDescr(name, text)
+	confirmation, authorization := w.Undo(other)
+	rolling := must[record.Contract](t)(w.S.BeginRollback(other.At(), confirmation, authorization, w.Witness, "operator:0"))
+	must[record.Contract](t)(w.S.AnchorRefused(rolling.At(), w.Witness))
+	u := w.undo(t, c)
+	if d := submitUndone(t, u); d != nil {
+		t.Fatalf("fresh nonces: %v", d)
+	}
+	u.confirmation.set("nonce", confirmation.Artifact.Nonce)
+	check(t, "the confirmation owner's", "b_consumed", submitUndone(t, u))
+	u = w.undo(t, c)
+	u.authorization.set("nonce", authorization.Artifact.Nonce)
+	check(t, "the authorization owner's", "b_consumed", submitUndone(t, u))
+}
