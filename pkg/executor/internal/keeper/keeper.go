@@ -24,6 +24,7 @@ type Keeper struct {
 
 	store      atomic.Pointer[store.Store] // nil until the counter is seeded
 	complete   atomic.Bool                 // the provisioning record is there
+	settled    atomic.Bool                 // what a former process left has been settled
 	quarantine atomic.Pointer[string]
 
 	mu     sync.Mutex

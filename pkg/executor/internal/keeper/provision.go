@@ -182,6 +182,7 @@ func (k *Keeper) finish(ctx context.Context, value int64, handle uint32) error {
 	}); err != nil {
 		return err
 	}
+	k.settled.Store(true) // nothing was before
 	k.complete.Store(true)
 	k.Check(ctx, s)
 	return nil

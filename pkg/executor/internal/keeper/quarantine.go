@@ -129,6 +129,7 @@ func (k *Keeper) recover(ctx context.Context, s *store.Store) error {
 	for _, id := range done.Uncertain {
 		k.Note(Event{Kind: KindSettled, ContractID: id, State: record.Reconciliation})
 	}
+	k.settled.Store(true)
 	why := record.Reason("")
 	if s.Report().Fallback {
 		why = record.ReasonMetaFallback
@@ -215,8 +216,9 @@ func (k *Keeper) Check(ctx context.Context, s *store.Store) {
 	}
 }
 
-// compare holds the counter against the store. An increment whose outcome was not
-// known is settled here, once the counter answers.
+// compare holds the counter against the store. What a former process left is settled
+// here when the start could not do it, and so is an increment whose outcome was not
+// known, once the counter answers.
 func (k *Keeper) compare(ctx context.Context, s *store.Store) string {
 	var row *record.Anchor
 	if err := s.View(func(v *store.View) (err error) {
@@ -229,7 +231,7 @@ func (k *Keeper) compare(ctx context.Context, s *store.Store) string {
 	switch {
 	case err != nil:
 		return counterWord(err)
-	case row.Pending != nil:
+	case row.Pending != nil || !k.settled.Load():
 		if err := k.recover(ctx, s); err != nil {
 			return quarantineStore
 		}
