@@ -1,0 +1,78 @@
+package ceremony_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"pfsensemcp/pkg/executor/internal/anchor/anchortest"
+	"pfsensemcp/pkg/executor/internal/ceremony/ceremonytest"
+	"pfsensemcp/pkg/executor/internal/store/record"
+)
+
+// died is a process that ended at a point of an attempt: the store as it was then, the
+// counter and the appliance as they are.
+func (m *moments) died(point string, play func()) {
+	m.T.Helper()
+	var image []byte
+	var counter int64
+	m.at[point] = func() {
+		b, err := os.ReadFile(m.file())
+		if err != nil {
+			m.T.Error(err)
+		}
+		image, counter = b, m.Counter.Value()
+		m.at["connect before"] = m.FW.Close // what would come after the death does not
+	}
+	play()
+	m.Counter.Set(counter)
+	_ = m.Stop()
+	if err := os.WriteFile(m.file(), image, 0o600); err != nil {
+		m.T.Fatal(err)
+	}
+}
+
+// A start at which the counter is away, or the clock is wrong, settles nothing. What a
+// former process left is settled when that is over, by the same table.
+func TestS6WhatAProcessLeftIsSettledWhenTheCounterIsBack(t *testing.T) {
+	for what, row := range map[string]struct {
+		point string
+		state record.State
+		why   record.Reason
+	}{
+		"before the attempt":        {"begin before", record.Expired, record.ReasonRestart},
+		"before the increment":      {"begin after", record.Failed, record.ReasonBeforeAnchor},
+		"after it":                  {"tick after", record.Reconciliation, record.ReasonInterrupted},
+		"when the value was stored": {"advance after", record.Reconciliation, record.ReasonInterrupted},
+		"when a send was noted":     {"intent after", record.Reconciliation, record.ReasonInterrupted},
+	} {
+		for _, cause := range []string{"the counter", "the clock"} {
+			t.Run(what+", "+cause, func(t *testing.T) {
+				m := during(t, ceremonytest.Options{})
+				k := m.Authorized(text)
+				m.died(row.point, func() { _, _ = m.Confirm(k) })
+				if cause == "the counter" {
+					m.Counter.Break(anchortest.Unavailable)
+				} else {
+					m.Clock.Set(10 * time.Minute)
+				}
+				m.Open()
+				if st := m.Y.Status(); st.Constructible || st.Quarantine == "" {
+					t.Fatalf("status %+v", st)
+				}
+				m.Counter.Break(anchortest.Works)
+				if cause != "the counter" {
+					m.Clock.Set(-10 * time.Minute)
+				}
+				m.Tend()
+				done, res := m.Contract(k.ContractID)
+				if done.State != row.state || res.Reason != row.why {
+					t.Errorf("%s %s, want %s %s", done.State, res.Reason, row.state, row.why)
+				}
+				if st := m.Y.Status(); !st.Constructible {
+					t.Errorf("status %+v", st)
+				}
+			})
+		}
+	}
+}
