@@ -15,11 +15,11 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"pfsensemcp/test/fakepf/data"
 	"pfsensemcp/test/loopback"
+	"pfsensemcp/test/trial"
 )
 
 // Server is one pretend appliance. All methods may be called from any goroutine.
@@ -98,7 +98,7 @@ func newServer(o Options) (*Server, error) {
 }
 
 // Start is New for a test: it ends with the test and fails it when it cannot start.
-func Start(t testing.TB, o Options) *Server {
+func Start(t trial.T, o Options) *Server {
 	t.Helper()
 	s, err := New(o)
 	return loopback.For(t, s, err)

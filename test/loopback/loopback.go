@@ -22,8 +22,9 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"testing"
 	"time"
+
+	"pfsensemcp/test/trial"
 )
 
 // ErrOutside is the answer to any other address.
@@ -113,7 +114,7 @@ func Server(h http.Handler, conf *tls.Config, connected func()) *http.Server {
 
 // For gives a server to a test: it ends with the test, and the test fails when
 // it did not start.
-func For[S interface{ Close() }](t testing.TB, s S, err error) S {
+func For[S interface{ Close() }](t trial.T, s S, err error) S {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("pretend server: %v", err)

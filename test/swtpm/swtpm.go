@@ -1,6 +1,6 @@
 // Package swtpm gives tests a TPM: a real swtpm process over a Unix socket that
 // can be killed, frozen, restarted and set back to an older state, and a proxy
-// that stands between a program and it. For tests alone.
+// that stands between a program and it. For tests and their programs alone.
 package swtpm
 
 import (
@@ -12,13 +12,14 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
+
+	"pfsensemcp/test/trial"
 )
 
 // TPM is one emulated TPM. It ends with the test.
 type TPM struct {
-	tb    testing.TB
+	tb    trial.T
 	dir   string
 	state string
 	sock  string
@@ -29,7 +30,7 @@ type TPM struct {
 
 // New starts a blank TPM. Without swtpm the test is skipped; where CI=true it
 // fails, because then it should be there (deploy/ensure-swtpm.sh).
-func New(tb testing.TB) *TPM {
+func New(tb trial.T) *TPM {
 	tb.Helper()
 	if _, err := exec.LookPath("swtpm"); err != nil {
 		if os.Getenv("CI") == "true" {

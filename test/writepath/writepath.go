@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"google.golang.org/grpc"
@@ -27,6 +26,7 @@ import (
 	executorpb "pfsensemcp/proto/executor/v1"
 	"pfsensemcp/test/fakepf"
 	"pfsensemcp/test/programs"
+	"pfsensemcp/test/trial"
 )
 
 // Alias is the pretend appliance's alias that is changed, and what stands there first.
@@ -41,7 +41,7 @@ const Patience = 30 * time.Second
 
 // Rig is one write path. Its process may be killed and started again.
 type Rig struct {
-	T       testing.TB
+	T       trial.T
 	Dir     string // sockets, settings, keys, store
 	FW      *fakepf.Server
 	Front   executorpb.FrontClient
@@ -61,7 +61,7 @@ func Program(dir string) (string, error) {
 
 // New lays everything out in a directory of its own. Nothing runs yet but the pretend
 // appliance.
-func New(t testing.TB, program, tpm string, o fakepf.Options) *Rig {
+func New(t trial.T, program, tpm string, o fakepf.Options) *Rig {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wp") // short: a socket's path has at most 100 bytes
 	if err != nil {
@@ -274,11 +274,14 @@ func (r *Rig) Counter() (int64, error) {
 	return int64(d.GetAnchor().GetWitnessValue()), err
 }
 
-// Ask asks for a text as mcpd does.
-func (r *Rig) Ask(text string) (executorpb.WriteState, error) {
+// Ask asks for a text as mcpd does, for the first of its users.
+func (r *Rig) Ask(text string) (executorpb.WriteState, error) { return r.AskFor(1001, text) }
+
+// AskFor asks for a text as mcpd does, for a user.
+func (r *Rig) AskFor(uid uint32, text string) (executorpb.WriteState, error) {
 	ctx, cancel := soon()
 	defer cancel()
-	a, err := r.Front.RequestAliasDescription(ctx, &executorpb.RequestAliasDescriptionRequest{AliasName: Alias, Description: text, CallerUid: 1001})
+	a, err := r.Front.RequestAliasDescription(ctx, &executorpb.RequestAliasDescriptionRequest{AliasName: Alias, Description: text, CallerUid: uid})
 	return a.GetState(), err
 }
 
@@ -309,7 +312,7 @@ func (r *Rig) Authorize(request string) (string, error) {
 }
 
 // SignPreview is what the authorization owner does with a preview.
-func SignPreview(t testing.TB, preview []byte) ([]byte, error) {
+func SignPreview(t trial.T, preview []byte) ([]byte, error) {
 	t.Helper()
 	p, err := artifact.ParsePreview(preview)
 	if err != nil {
@@ -323,7 +326,7 @@ func SignPreview(t testing.TB, preview []byte) ([]byte, error) {
 }
 
 // SignPending is what the confirmation owner does with a pending contract.
-func SignPending(t testing.TB, pending []byte) ([]byte, error) {
+func SignPending(t trial.T, pending []byte) ([]byte, error) {
 	t.Helper()
 	p, err := artifact.ParsePending(pending)
 	if err != nil {

@@ -1,13 +1,12 @@
 // Package artifacttest has one example of every file of the ceremony, with the
-// keys, ids and times of the golden vectors. Tests alone import it: the private
-// keys are public knowledge.
+// keys, ids and times of the golden vectors. Tests and their tools alone import it:
+// the private keys are public knowledge.
 package artifacttest
 
 import (
 	"bytes"
 	"crypto/ed25519"
 	"strings"
-	"testing"
 	"time"
 
 	"pfsensemcp/pkg/artifact"
@@ -15,6 +14,13 @@ import (
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/canon"
 )
+
+// T is as much of a test as is needed here: a program that signs as tests do has one too.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
 
 // The ids of the examples.
 const (
@@ -117,7 +123,7 @@ func Preview() *artifact.Preview {
 }
 
 // Authorization returns the authorization of a change under a plan.
-func Authorization(t testing.TB, in change.Intent, plan change.Plan) *artifact.Authorization {
+func Authorization(t T, in change.Intent, plan change.Plan) *artifact.Authorization {
 	t.Helper()
 	return &artifact.Authorization{
 		ID: "authz-9d2c41f07be64a3fa1c5d8e2b7064f13", RequestID: RequestID,
@@ -128,7 +134,7 @@ func Authorization(t testing.TB, in change.Intent, plan change.Plan) *artifact.A
 
 // Pending returns the pending confirmation of the change, the authorization in it
 // signed.
-func Pending(t testing.TB, in change.Intent, plan change.Plan) *artifact.Pending {
+func Pending(t T, in change.Intent, plan change.Plan) *artifact.Pending {
 	t.Helper()
 	a := Authorization(t, in, plan)
 	File(t, a, KeyA())
@@ -139,7 +145,7 @@ func Pending(t testing.TB, in change.Intent, plan change.Plan) *artifact.Pending
 }
 
 // Confirmation returns the confirmation of the example's contract.
-func Confirmation(t testing.TB) *artifact.Confirmation {
+func Confirmation(t T) *artifact.Confirmation {
 	t.Helper()
 	in := Intent()
 	d, err := in.Digests(7)
@@ -154,7 +160,7 @@ func Confirmation(t testing.TB) *artifact.Confirmation {
 
 // Observation returns an observation of the example's contract with the change in
 // place.
-func Observation(t testing.TB) *artifact.Observation {
+func Observation(t T) *artifact.Observation {
 	t.Helper()
 	in := Intent()
 	return &artifact.Observation{
@@ -165,7 +171,7 @@ func Observation(t testing.TB) *artifact.Observation {
 }
 
 // Reconciliation returns evidence over an observation digest.
-func Reconciliation(t testing.TB, observation string) *artifact.Reconciliation {
+func Reconciliation(t T, observation string) *artifact.Reconciliation {
 	t.Helper()
 	in := Intent()
 	return &artifact.Reconciliation{
@@ -183,7 +189,7 @@ func RollbackRequest(in change.Intent, plan change.Plan) *artifact.RollbackReque
 }
 
 // Rollback returns one of the two signatures of the undo, unsigned.
-func Rollback(t testing.TB, by canon.Role, id, nonce string) *artifact.Rollback {
+func Rollback(t T, by canon.Role, id, nonce string) *artifact.Rollback {
 	t.Helper()
 	u, err := RollbackRequest(Intent(), Plan()).Undo()
 	if err != nil {
@@ -216,7 +222,7 @@ func ExportHead() *artifact.ExportHead {
 }
 
 // File signs the artifact and returns the file.
-func File(t testing.TB, a artifact.Artifact, k ed25519.PrivateKey) []byte {
+func File(t T, a artifact.Artifact, k ed25519.PrivateKey) []byte {
 	t.Helper()
 	b, err := artifact.Sign(a, k)
 	if err != nil {
@@ -225,7 +231,7 @@ func File(t testing.TB, a artifact.Artifact, k ed25519.PrivateKey) []byte {
 	return b
 }
 
-func must(t testing.TB, f func() (string, error)) string {
+func must(t T, f func() (string, error)) string {
 	t.Helper()
 	s, err := f()
 	if err != nil {
