@@ -38,7 +38,7 @@ var levels = map[string]int{
 	"pkg/shim/internal/place": 38, "pkg/shim/internal/process": 38,
 	"pkg/executor/internal/store/internal/seam": 22, "pkg/executor/internal/store/internal/member": 22, "pkg/executor/internal/store/internal/pages": 22,
 	"pkg/executor/internal/store/record": 23, "pkg/executor/internal/store/internal/place": 23,
-	"pkg/executor/internal/store/internal/vault": 24, "pkg/executor/internal/store/internal/moment": 24, "pkg/executor/internal/store/internal/rows": 25,
+	"pkg/executor/internal/store/internal/vault": 24, "pkg/executor/internal/store/internal/sent": 24, "pkg/executor/internal/store/internal/moment": 24, "pkg/executor/internal/store/internal/rows": 25,
 	"pkg/executor/internal/store/internal/check": 26, "pkg/executor/internal/store/internal/quota": 26, "pkg/executor/internal/store/internal/step": 27,
 	"pkg/executor/internal/store/internal/requests": 28, "pkg/executor/internal/store/internal/attempts": 28, "pkg/executor/internal/store/internal/settling": 28,
 	"pkg/executor/internal/store/storetest": 35, // for tests

@@ -424,6 +424,9 @@ func (m *machine) Check(rt *rapid.T) {
 		if flying > 1 {
 			rt.Errorf("%d attempts at once", flying)
 		}
+		if w, err := wrong(v, m.c.Limits.LandingWindow); w != "" || err != nil {
+			rt.Errorf("the store and its sends disagree about %s, %v", w, err)
+		}
 		a, err := v.Anchor()
 		if err == nil && a.Value > m.Witness {
 			rt.Errorf("the store is ahead of the counter")

@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -197,12 +196,12 @@ func (v *View) Send(contract string) (*record.Send, error) {
 
 // LooksDue returns the sends whose look is due by now.
 func (v *View) LooksDue() (all []*record.Send, err error) {
-	err = rows.Each(v.tx, nil, fmt.Appendf(nil, `"look":%q`, record.LookDue), func(s *record.Send) (bool, error) {
+	waiting, err := v.tx.LooksDue()
+	for _, s := range waiting {
 		if !v.tx.Now.Wall.Before(s.LookDueAt) {
 			all = append(all, s)
 		}
-		return true, nil
-	})
+	}
 	return all, err
 }
 
@@ -210,12 +209,7 @@ func (v *View) LooksDue() (all []*record.Send, err error) {
 // forward or back, by which a pending change of the appliance is known to be ours: each
 // send was made when nothing was pending but ours.
 func (v *View) LastVerified() (found *record.Send, err error) {
-	err = rows.Each(v.tx, nil, nil, func(s *record.Send) (bool, error) {
-		if s.All != "" && (found == nil || s.SentAt.After(found.SentAt)) {
-			found = s
-		}
-		return true, nil
-	})
+	found, err = v.tx.Newest()
 	if err == nil && found == nil {
 		err = errs.New(errs.NotFound, "no change was proven yet").WithClass("not_found")
 	}

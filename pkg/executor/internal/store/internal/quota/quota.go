@@ -272,10 +272,10 @@ func (l Limits) Begin(tx *rows.Tx, start moment.Reading) error {
 // Landing returns how long a write without a complete answer may still land, over
 // all contracts.
 func (l Limits) Landing(tx *rows.Tx, start moment.Reading) (left time.Duration, err error) {
-	err = rows.Each(tx, nil, []byte(`"exchange_ms":null`), func(s *record.Send) (bool, error) {
+	all, err := tx.Unanswered()
+	for _, s := range all {
 		left = max(left, l.LandingWindow-moment.Since(tx.Now, start, s.SentAt, s.BootID, s.SentBootMS))
-		return true, nil
-	})
+	}
 	return left, err
 }
 

@@ -266,43 +266,20 @@ func (s Requests) sweep(tx *rows.Tx) (w work, err error) {
 			w.contracts = append(w.contracts, c)
 		}
 	}
-	all, err := step.Live(tx)
+	all, err := step.Texts(tx)
 	if err != nil {
 		return w, err
 	}
 	for _, r := range all {
 		unseen := r.AskedBy != nil && r.PreviewSeq == 0 && !now.Before(r.OpenedAt.Add(s.core.Limits.UnpreviewedLife))
-		if r.Status == record.Open && (unseen || !now.Before(r.ExpiresAt)) {
+		switch {
+		case r.Status == record.Open && (unseen || !now.Before(r.ExpiresAt)):
 			w.requests = append(w.requests, r)
-		}
-	}
-	// Only requests that still have a text have a sealed row: there are few.
-	var ids []string
-	if err := tx.Raw(record.SealedBytes, []byte(change.PrefixRequest), func(k, _ []byte) error {
-		if id, ok := trim(string(k), "/"+record.RoleRequest); ok {
-			ids = append(ids, id)
-		}
-		return nil
-	}); err != nil {
-		return w, err
-	}
-	for _, id := range ids {
-		r, err := rows.Get(tx, &record.Request{}, []byte(id))
-		if err != nil {
-			return w, err
-		}
-		if !r.Status.Live() && !now.Before(r.ConcludedAt.Add(s.core.Limits.Retention)) {
+		case !r.Status.Live() && !now.Before(r.ConcludedAt.Add(s.core.Limits.Retention)):
 			w.texts = append(w.texts, r)
 		}
 	}
 	return w, nil
-}
-
-func trim(s, suffix string) (string, bool) {
-	if len(s) > len(suffix) && s[len(s)-len(suffix):] == suffix {
-		return s[:len(s)-len(suffix)], true
-	}
-	return "", false
 }
 
 // forget removes a request's text and preview. Everything else of it stays.

@@ -27,6 +27,7 @@ import (
 	"pfsensemcp/pkg/executor/internal/store/internal/moment"
 	"pfsensemcp/pkg/executor/internal/store/internal/place"
 	"pfsensemcp/pkg/executor/internal/store/internal/seam"
+	"pfsensemcp/pkg/executor/internal/store/internal/sent"
 	"pfsensemcp/pkg/executor/internal/store/internal/vault"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
@@ -47,9 +48,11 @@ type DB struct {
 	bolt  *bbolt.DB
 	seam  *seam.Seam
 	clock moment.Clock
-	// swap keeps a transaction and the ring it is read under together.
-	swap sync.Mutex
-	ring *vault.Ring
+	// swap keeps a transaction, the ring it is read under and what is known of its
+	// sends together.
+	swap  sync.Mutex
+	ring  *vault.Ring
+	sends *sent.Known // nil until a write looked, and when nobody knows what the file holds
 	// stop holds why nothing may be written any more.
 	stop atomic.Pointer[errs.Error]
 }
@@ -146,13 +149,13 @@ func (db *DB) View(f func(*Tx) error) error {
 	return db.note(guard(func() error {
 		db.swap.Lock()
 		b, err := db.bolt.Begin(false)
-		ring := db.ring
+		ring, sends := db.ring, db.sends
 		db.swap.Unlock()
 		if err != nil {
 			return errs.Wrap(err, errs.Unavailable, "the store cannot be read").WithClass("store_read")
 		}
 		defer func() { _ = b.Rollback() }() // ends a read
-		return f(&Tx{bolt: b, ring: ring, Now: db.clock.Read()})
+		return f(&Tx{bolt: b, ring: ring, sends: sends, Now: db.clock.Read()})
 	}))
 }
 
@@ -184,8 +187,14 @@ func (db *DB) update(f func(*Tx) error, next *vault.Ring, marked bool) error {
 				_ = b.Rollback() // nothing was written
 			}
 		}()
-		tx := &Tx{bolt: b, ring: db.ring, seam: db.seam, writing: true, Now: db.clock.Read()}
+		db.swap.Lock() // the former write has let the file go, not yet these
+		ring, sends := db.ring, db.sends
+		db.swap.Unlock()
+		tx := &Tx{bolt: b, ring: ring, sends: sends, seam: db.seam, writing: true, Now: db.clock.Read()}
 		if err := tx.start(); err != nil {
+			return err
+		}
+		if _, err := tx.known(); err != nil {
 			return err
 		}
 		if !marked && tx.Has(record.Meta, []byte(record.CopyKey)) {
@@ -202,7 +211,7 @@ func (db *DB) update(f func(*Tx) error, next *vault.Ring, marked bool) error {
 			return commitFailed(err)
 		}
 		done = true
-		if err := db.commit(b, next, tx.anchor.Generation); err != nil {
+		if err := db.commit(b, next, tx); err != nil {
 			return err
 		}
 		return db.seam.Hit(seam.Committed)
@@ -210,13 +219,14 @@ func (db *DB) update(f func(*Tx) error, next *vault.Ring, marked bool) error {
 }
 
 // commit ends the transaction.
-func (db *DB) commit(b *bbolt.Tx, next *vault.Ring, generation int64) error {
+func (db *DB) commit(b *bbolt.Tx, next *vault.Ring, tx *Tx) error {
 	db.swap.Lock()
 	defer db.swap.Unlock()
 	finished := false
 	defer func() {
 		if !finished { // a panic in the midst of writing: nobody knows what is on the disk
 			db.Stop(unknownOutcome(nil))
+			db.sends = nil
 		}
 	}()
 	err := b.Commit()
@@ -225,11 +235,13 @@ func (db *DB) commit(b *bbolt.Tx, next *vault.Ring, generation int64) error {
 		if next != nil {
 			db.ring = next
 		}
+		db.sends = tx.sends
 		return nil
 	}
-	if !place.Full(err) || db.visible(generation) {
+	if !place.Full(err) || db.visible(tx.anchor.Generation) {
 		e := unknownOutcome(err)
 		db.Stop(e)
+		db.sends = nil
 		return e
 	}
 	return commitFailed(err)

@@ -11,6 +11,7 @@ import (
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/store/internal/moment"
 	"pfsensemcp/pkg/executor/internal/store/internal/seam"
+	"pfsensemcp/pkg/executor/internal/store/internal/sent"
 	"pfsensemcp/pkg/executor/internal/store/internal/vault"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
@@ -28,7 +29,8 @@ type Tx struct {
 	sum    *big.Int
 	count  int64
 	seq    int64
-	plain  bool // a founding: there is nothing to start from
+	plain  bool        // a founding: there is nothing to start from
+	sends  *sent.Known // of this state of the store, nil until it is asked for
 }
 
 // Ring returns the keys of the transaction.
@@ -209,7 +211,13 @@ func (tx *Tx) write(r record.Record) error {
 	if err != nil {
 		return errs.Wrap(err, errs.Internal, "a row has no MAC").WithClass("store_write")
 	}
-	return tx.store(r.Bucket(), r.Key(), append(mac, b...))
+	if err := tx.store(r.Bucket(), r.Key(), append(mac, b...)); err != nil {
+		return err
+	}
+	if s, ok := r.(*record.Send); ok {
+		return tx.wrote(s)
+	}
+	return nil
 }
 
 // Put writes a row, in the place of a former one of its key.
@@ -242,6 +250,9 @@ func (tx *Tx) Delete(b record.Bucket, key []byte) error {
 	}
 	if err := k.Delete(key); err != nil {
 		return errs.Wrap(err, errs.Unavailable, "a row could not be removed").WithClass("store_write")
+	}
+	if b == record.Sends {
+		tx.sends = nil // no step removes one
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
 package step
 
 import (
-	"fmt"
+	"bytes"
+	"slices"
 	"time"
 
 	"pfsensemcp/pkg/artifact/change"
@@ -271,17 +272,36 @@ func Unseal(tx *rows.Tx, c *record.Contract) (*change.Intent, error) {
 	return in, nil
 }
 
-// Live returns all open and authorized requests.
-func Live(tx *rows.Tx) (all []*record.Request, err error) {
-	for _, s := range []record.Status{record.Open, record.Authorized} {
-		if err := rows.Each(tx, nil, fmt.Appendf(nil, `"status":%q`, s), func(r *record.Request) (bool, error) {
-			all = append(all, r)
-			return true, nil
-		}); err != nil {
+// Texts returns the requests whose text is still kept: all that are live, and those that
+// concluded within the time of retention. They are found by the sealed texts, which are
+// few, and not by looking through all requests there ever were.
+func Texts(tx *rows.Tx) (all []*record.Request, err error) {
+	var ids [][]byte
+	if err := tx.Raw(record.SealedBytes, []byte(change.PrefixRequest), func(k, _ []byte) error {
+		if id, ok := bytes.CutSuffix(k, []byte("/"+record.RoleRequest)); ok {
+			ids = append(ids, bytes.Clone(id))
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		r, err := rows.Get(tx, &record.Request{}, id)
+		if errs.CodeOf(err) == errs.NotFound {
+			return nil, rows.Damaged(err, "a sealed text has no request")
+		}
+		if err != nil {
 			return nil, err
 		}
+		all = append(all, r)
 	}
 	return all, nil
+}
+
+// Live returns all open and authorized requests. A live request keeps its text.
+func Live(tx *rows.Tx) ([]*record.Request, error) {
+	all, err := Texts(tx)
+	return slices.DeleteFunc(all, func(r *record.Request) bool { return !r.Status.Live() }), err
 }
 
 func Invalid(cause error) error {
