@@ -3,6 +3,7 @@ package ceremony
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,17 +34,24 @@ func (c *Ceremony) Preview(ctx context.Context, by record.Actor, requestID strin
 // it, and voids the preview as well.
 func (c *Ceremony) remember(request, names string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.names) >= maxNames {
-		_ = c.Loaded().View(func(v *store.View) error { // what cannot be read stays a while longer
-			maps.DeleteFunc(c.names, func(id, _ string) bool {
-				r, err := v.Request(id)
-				return err != nil || !r.Status.Live()
-			})
-			return nil
-		})
-	}
 	c.names[request] = names
+	known := slices.Collect(maps.Keys(c.names))
+	c.mu.Unlock()
+	if len(known) <= maxNames {
+		return
+	}
+	_ = c.View(func(v *store.View) error { // what cannot be read stays a while longer
+		known = slices.DeleteFunc(known, func(id string) bool {
+			r, err := v.Request(id)
+			return err != nil || r.Status.Live()
+		})
+		return nil
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range known { // over and done with
+		delete(c.names, id)
+	}
 }
 
 // maxNames is far above the requests that can be open at a time.
@@ -171,18 +179,19 @@ func (c *Ceremony) Confirm(ctx context.Context, by record.Actor, file []byte) (r
 
 // drifted ends a prepared contract whose target is not as it was approved.
 func (c *Ceremony) drifted(s *store.Store, contractID string) {
-	_ = s.View(func(v *store.View) error { // a contract that is not prepared any more stays as it is
-		k, _, err := v.Contract(contractID)
-		if err != nil || k.State != record.Prepared {
-			return err
-		}
-		k2, err := s.FailPrepared(k.At(), record.ReasonPreflightDrift, record.Executord)
-		c.Wrote(err)
-		if err == nil {
-			c.Note(Event{Kind: KindSettled, RequestID: k2.RequestID, ContractID: contractID, State: k2.State})
-		}
-		return nil
-	})
+	var k *record.Contract
+	if err := s.View(func(v *store.View) (err error) {
+		k, _, err = v.Contract(contractID)
+		return err
+	}); err != nil || k.State != record.Prepared {
+		return // what is not prepared any more stays as it is
+	}
+	// Not within the view: a commit may have to wait for every open one.
+	done, err := s.FailPrepared(k.At(), record.ReasonPreflightDrift, record.Executord)
+	c.Wrote(err)
+	if err == nil {
+		c.Note(Event{Kind: KindSettled, RequestID: done.RequestID, ContractID: contractID, State: done.State})
+	}
 }
 
 // Resume begins the attempt of a confirmed contract that could not begin. It repeats
@@ -324,6 +333,10 @@ func (c *Ceremony) CancelContract(_ context.Context, by record.Actor, id string)
 	if k.State != record.Prepared {
 		return errs.Newf(errs.Conflict, "the contract is %s: only what has not begun can be cancelled", k.State).WithClass("conflict").
 			WithNext("see what can be done with it: mcpctl write list")
+	}
+	if c.Doubtful() {
+		return errs.New(errs.Unavailable, "the store may have forgotten that the contract was sent: nothing can be said of it").WithClass("quarantine").
+			WithNext("see what is wrong: mcpctl discover, mcpctl doctor write; a rebaseline settles it")
 	}
 	_, err = s.FailPrepared(k.At(), record.ReasonOperatorCancel, by)
 	c.Wrote(err)

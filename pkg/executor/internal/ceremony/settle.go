@@ -7,7 +7,6 @@ import (
 	"pfsensemcp/pkg/executor/internal/alias"
 	"pfsensemcp/pkg/executor/internal/attempt"
 	"pfsensemcp/pkg/executor/internal/gate"
-	"pfsensemcp/pkg/executor/internal/keeper"
 	"pfsensemcp/pkg/executor/internal/papers"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
@@ -119,7 +118,7 @@ func (c *Ceremony) Rebaseline(ctx context.Context, by record.Actor, file []byte)
 			return c.refused(s, by, record.ReconcileDenied, err, "r_state", "", "")
 		}
 		c.forget()
-		c.Check(ctx, s)
+		c.Rebased(ctx, s)
 		return nil
 	})
 }
@@ -148,8 +147,9 @@ func (c *Ceremony) tend(ctx context.Context) error {
 	if s == nil || !c.Complete() {
 		return nil
 	}
-	c.Check(ctx, s)
-	if s.Integrity() != nil || c.Quarantine() == keeper.Restored {
+	// Under quarantine nothing expires: the clock may be what is wrong, or the store may
+	// have forgotten that a prepared contract was sent.
+	if c.Check(ctx, s); c.Quarantine() != "" {
 		return nil
 	}
 	done, err := s.Sweep()

@@ -628,10 +628,10 @@ func TestG3APollSaysEachStage(t *testing.T) {
 	m.Clock.Pass(61 * time.Second)
 	poll("taken back by somebody: a new wish", ceremony.Requested)
 	// Quarantine answers everything with one word, and the stage comes back with the end of it.
-	m.Counter.Set(1)
+	m.Counter.Break(anchortest.Unavailable)
 	m.Tend()
 	poll("under quarantine", ceremony.Refused)
-	m.Counter.Set(42)
+	m.Counter.Break(anchortest.Works)
 	m.Tend()
 	poll("after it", ceremony.Requested)
 	m.Clock.Pass(25 * time.Hour)

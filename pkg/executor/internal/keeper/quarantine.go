@@ -27,6 +27,10 @@ const (
 	quarantineStore = "store_integrity"
 )
 
+// lasting says that a quarantine does not end because its cause is not seen any more:
+// a value that differed is a history that is lost, whatever the counter shows later.
+func lasting(word string) bool { return word == quarantineValue || word == quarantineName }
+
 // adopt takes a store into use: it must have been founded as this process is
 // configured, and agree with the counter.
 func (k *Keeper) adopt(ctx context.Context, s *store.Store) error {
@@ -199,9 +203,16 @@ func counterWord(err error) string {
 }
 
 // Check is the writer's look before anything new: what is wrong now, or nothing. A
-// cause that has gone ends its quarantine; a value that differs ends by signature.
+// cause that has gone ends its quarantine; a value that differs ends by signature
+// (Rebased), and nothing less serious takes its place.
 func (k *Keeper) Check(ctx context.Context, s *store.Store) {
 	if !k.complete.Load() {
+		return
+	}
+	if lasting(k.Quarantine()) {
+		if s.Integrity() != nil {
+			k.Enter(quarantineStore)
+		}
 		return
 	}
 	word := k.wrong(s)
@@ -214,6 +225,23 @@ func (k *Keeper) Check(ctx context.Context, s *store.Store) {
 	case word != k.Quarantine():
 		k.Enter(word)
 	}
+}
+
+// Rebased ends the quarantine of a value that differed, after a rebaseline was stored,
+// and looks anew.
+func (k *Keeper) Rebased(ctx context.Context, s *store.Store) {
+	if k.Quarantine() == quarantineValue {
+		k.leave()
+	}
+	k.Check(ctx, s)
+}
+
+// Doubtful says that the store may be one that has forgotten something: what is
+// prepared in it may have been sent, and only a rebaseline, or the counter's consent,
+// says what becomes of it.
+func (k *Keeper) Doubtful() bool {
+	word := k.Quarantine()
+	return !k.settled.Load() || lasting(word) || word == Restored
 }
 
 // compare holds the counter against the store. What a former process left is settled
