@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pfsensemcp/pkg/executor/internal/anchor"
 	"pfsensemcp/pkg/executor/internal/ceremony"
 	"pfsensemcp/pkg/executor/internal/ceremony/ceremonytest"
 	"pfsensemcp/pkg/executor/internal/exchange"
@@ -355,15 +356,25 @@ func TestC3Review06AnApprovalThatEndsOnTheWaySendsNothing(t *testing.T) {
 // A confirmation is stored before the attempt begins; what was signed is looked at
 // once more in between.
 func TestReview04WhatWasSignedIsLookedAtAgainRightBeforeT4(t *testing.T) {
-	m := during(t, ceremonytest.Options{})
-	k := m.Authorized(text)
-	m.at["begin before"] = func() { m.Counter.Set(43) }
-	if _, err := m.Confirm(k); err == nil {
-		t.Error("an attempt began under another counter")
-	}
-	done, _ := m.Contract(k.ContractID)
-	if done.State != record.Prepared || !done.Confirmed() || m.Sends() != 0 || m.Counter.Advances() != 0 {
-		t.Errorf("%s, %d sends, %d ticks", done.State, m.Sends(), m.Counter.Advances())
+	for what, do := range map[string]func(*moments){
+		"another counter": func(m *moments) { m.Counter.Set(43) },
+		"an emulated TPM": func(m *moments) {
+			m.Counter.Change(func(f *anchor.Facts) { f.Assurance = anchor.Software })
+		},
+		"a clock that jumped": func(m *moments) { m.Clock.Set(-10 * time.Minute) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := during(t, ceremonytest.Options{})
+			k := m.Authorized(text)
+			m.at["begin before"] = func() { do(m) }
+			if _, err := m.Confirm(k); err == nil {
+				t.Error("an attempt began")
+			}
+			done, _ := m.Contract(k.ContractID)
+			if done.State != record.Prepared || !done.Confirmed() || m.Sends() != 0 || m.Counter.Advances() != 0 {
+				t.Errorf("%s, %d sends, %d ticks", done.State, m.Sends(), m.Counter.Advances())
+			}
+		})
 	}
 }
 
