@@ -190,8 +190,9 @@ func TestSetupOfAReaderWritesSettingsKeyAndDropIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"systemctl daemon-reload", "systemctl enable pfsense-mcp.target", "systemctl start pfsense-mcp.target",
+		"systemctl daemon-reload", "systemctl enable pfsense-mcp.target",
 		"systemctl restart pfsense-docfetchd.service", "systemctl restart pfsense-executord.service", "systemctl restart pfsense-mcpd.service",
+		"systemctl start pfsense-mcp.target",
 	}
 	if diff := cmp.Diff(want, s.started); diff != "" {
 		t.Error(diff)

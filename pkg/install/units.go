@@ -53,15 +53,12 @@ func (h *Host) Start(ctx context.Context, p *Plan) error {
 	if err := h.systemctl(ctx, "enable", target); err != nil {
 		return err
 	}
-	if err := h.systemctl(ctx, "start", target); err != nil {
-		return err
-	}
-	for _, u := range changed {
+	for _, u := range changed { // before the target: else what is stopped would start twice
 		if err := h.systemctl(ctx, "restart", u); err != nil {
 			return err
 		}
 	}
-	return nil
+	return h.systemctl(ctx, "start", target)
 }
 
 // systemctl runs one command of it.

@@ -141,7 +141,7 @@ func carryOut(ctx context.Context, e cli.Env, h *install.Host, o *install.Option
 		return err
 	}
 	fmt.Fprintln(e.Out, "The daemons run. What mcpctl doctor finds:")
-	parts := doctorParts{suite: true, write: true, dir: hostDir, probes: true}
+	parts := doctorParts{suite: true, write: true, dir: hostDir, probes: p.Changes()}
 	return parts.run(ctx, e)
 }
 
