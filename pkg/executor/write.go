@@ -104,6 +104,9 @@ func Prepare(c Config) (*Write, error) {
 	if in.Store.Clock, err = store.SystemClock(); err != nil {
 		return nil, err
 	}
+	if err := in.Store.Check(); err != nil {
+		return nil, err
+	}
 	if c.Keys.NextRoot.Bytes() != nil {
 		next, err := rootKey(c.Keys.NextRoot)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -47,15 +48,20 @@ func rules(p Profile) ([]landlock.Rule, error) {
 	for _, row := range []struct {
 		paths []string
 		right landlock.AccessFSSet
+		dir   bool // the kernel refuses these rights on a file, and says "invalid argument"
 	}{
-		{p.Logs, writeDir},
-		{p.State, writeDir},
-		{p.Devices, useDevice},
-		{p.UnixConnect, resolveUnix},
-		{p.Unlink, unlinkIn},
+		{p.Logs, writeDir, true},
+		{p.State, writeDir, true},
+		{p.Devices, useDevice, false},
+		{p.UnixConnect, resolveUnix, false},
+		{p.Unlink, unlinkIn, true},
 	} {
 		for _, path := range row.paths {
-			if _, err := os.Stat(path); err != nil {
+			fi, err := os.Stat(path)
+			if err == nil && row.dir && !fi.IsDir() {
+				err = syscall.ENOTDIR
+			}
+			if err != nil {
 				return nil, absent(p, path, err)
 			}
 			out = append(out, landlock.PathAccess(row.right, path))
@@ -135,8 +141,11 @@ func gaps(p Profile, v int, r *Report) {
 
 func absent(p Profile, path string, err error) error {
 	why := "cannot be reached"
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		why = "does not exist"
+	case errors.Is(err, syscall.ENOTDIR):
+		why = "is no directory"
 	}
 	return errs.Wrap(err, errs.Invalid, "the sandbox of "+p.Name+" needs "+path+", which "+why).
 		WithNext("create it with the owner and mode of the installation, or correct the setting that names it")

@@ -224,6 +224,7 @@ func TestAProfileThatDoesNotHoldTogetherIsRefusedInEveryMode(t *testing.T) {
 		"names without a port":              func(p *Profile) { p.May, p.DNS = Internet, true },
 		"port 0":                            func(p *Profile) { p.May, p.TCP = Internet, []uint16{0} },
 		"a log directory that is not there": func(p *Profile) { p.Logs = []string{"/nonexistent/log"} },
+		"a file for a log directory":        func(p *Profile) { p.Logs = []string{"/etc/passwd"} },
 	} {
 		for _, mode := range []Mode{Require, Available} {
 			p := Guidanced()

@@ -33,6 +33,15 @@ type Config struct {
 	Seam     *Seam // nil outside tests
 }
 
+// Check refuses a configuration that no store can work under, and a directory that is
+// not the store's alone. It opens no store, takes no lock and makes nothing.
+func (c *Config) Check() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return place.Look(c.Dir, c.KeyPaths)
+}
+
 func (c *Config) check() error {
 	rule := ""
 	switch {

@@ -116,7 +116,8 @@ func UIDs(names ...string) ([]uint32, error) {
 		uids = append(uids, uid)
 	}
 	if err := errors.Join(faults...); err != nil {
-		return nil, errs.Newf(errs.Invalid, "%v", err)
+		return nil, errs.Newf(errs.Invalid, "%v", err).
+			WithNext("correct operators or mcpd_user in the settings, or make the user: getent passwd NAME")
 	}
 	return uids, nil
 }

@@ -51,6 +51,29 @@ func refuse(cause error, rule, next string) error {
 // for as long as the Dir lives. KeyPaths are the files of the keys: none of them may
 // lie below the directory.
 func Open(path string, keyPaths []string, s *seam.Seam) (*Dir, error) {
+	d, err := reach(path, keyPaths)
+	if err != nil {
+		return nil, err
+	}
+	d.seam = s
+	if err := d.takeLock(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Look checks what Open checks of the directory, without the lock and without making
+// anything: an executord that runs does not notice it.
+func Look(path string, keyPaths []string) error {
+	d, err := reach(path, keyPaths)
+	if err == nil {
+		d.Close()
+	}
+	return err
+}
+
+func reach(path string, keyPaths []string) (*Dir, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return nil, refuse(nil, "the path must be absolute and without . or ..", "write the full path")
 	}
@@ -58,16 +81,12 @@ func Open(path string, keyPaths []string, s *seam.Seam) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{fd: fd, lock: -1, path: path, seam: s}
+	d := &Dir{fd: fd, lock: -1, path: path}
 	for _, k := range keyPaths {
 		if err := d.apart(k); err != nil {
 			d.Close()
 			return nil, err
 		}
-	}
-	if err := d.takeLock(); err != nil {
-		d.Close()
-		return nil, err
 	}
 	return d, nil
 }
@@ -89,12 +108,17 @@ func walk(path string) (int, error) {
 		}
 		next, err := unix.Openat(fd, name, how, 0)
 		_ = unix.Close(fd) // a directory that was only passed through
-		if err == unix.ELOOP || err == unix.ENOTDIR {
+		switch {
+		case err == unix.ELOOP || err == unix.ENOTDIR:
 			return -1, refuse(err, "a part of the path is no directory or is a symbolic link", "write the real path: realpath "+path)
-		}
-		if err != nil {
+		case err == unix.EACCES || err == unix.EPERM:
+			return -1, refuse(err, "this user may not enter it, or a directory above it", "chown it to executord's user, chmod 700, and let that user enter what is above")
+		case err == unix.ENOENT:
+			return -1, errs.Wrap(err, errs.Unavailable, "store_dir does not exist").WithClass(ClassPermissions).
+				WithNext("make it, for executord's user: install -d -m 0700 -o USER " + path)
+		case err != nil:
 			return -1, errs.Wrap(err, errs.Unavailable, "store_dir cannot be opened").WithClass(ClassPermissions).
-				WithNext("make it: install -d -m 0700 " + path)
+				WithNext("check its file system: ls -ld " + path)
 		}
 		fd = next
 		if err := checkDir(fd, last); err != nil {
