@@ -313,7 +313,8 @@ func TestReview17EvidenceNeedsTwoReadsThatDifferInTime(t *testing.T) {
 			s.Clock.Pass(6 * time.Second)
 			return [2]*alias.List{one(s), first}, nil
 		}, "r_read"},
-		"one that is missing": {func(s *stating) ([2]*alias.List, error) { return [2]*alias.List{one(s), nil}, nil }, "r_read"},
+		"the first is missing":  {func(s *stating) ([2]*alias.List, error) { return [2]*alias.List{nil, one(s)}, nil }, "r_read"},
+		"the second is missing": {func(s *stating) ([2]*alias.List, error) { return [2]*alias.List{one(s), nil}, nil }, "r_read"},
 		"the second disagrees": {func(s *stating) ([2]*alias.List, error) {
 			first := one(s)
 			s.Clock.Pass(6 * time.Second)

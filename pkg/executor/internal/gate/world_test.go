@@ -52,7 +52,7 @@ type world struct {
 	calls []string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	clock := storetest.NewClock()
 	config := storetest.Config(t, clock)
@@ -163,7 +163,7 @@ func (w *world) live(ctx context.Context) (l [2]*alias.List, err error) {
 }
 
 // must ends the test when a step of the set-up fails.
-func must[T any](t *testing.T) func(T, error) T {
+func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -193,7 +193,7 @@ type draft struct {
 }
 
 // of takes a signed artifact's members.
-func of(t *testing.T, a artifact.Signed, key ed25519.PrivateKey) *draft {
+func of(t testing.TB, a artifact.Signed, key ed25519.PrivateKey) *draft {
 	t.Helper()
 	p, err := artifact.Payload(a)
 	if err != nil {
@@ -203,7 +203,7 @@ func of(t *testing.T, a artifact.Signed, key ed25519.PrivateKey) *draft {
 }
 
 // sign signs whatever stands there, without a rule.
-func (d *draft) sign(t *testing.T) []byte {
+func (d *draft) sign(t testing.TB) []byte {
 	t.Helper()
 	msg, err := canon.SigMessage(d.role, d.payload)
 	if err != nil {
