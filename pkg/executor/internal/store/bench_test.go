@@ -74,3 +74,53 @@ func settled(b *testing.B, contracts int) (store.Config, int64) {
 	c.Seam = nil
 	return c, st.Size()
 }
+
+// BenchmarkCommit is the smallest transaction: one audit row and the rows that end every
+// transaction, written to the disk, and the same without waiting for the disk.
+func BenchmarkCommit(b *testing.B) {
+	for _, disk := range []bool{true, false} {
+		b.Run(fmt.Sprintf("disk=%v", disk), func(b *testing.B) {
+			c := storetest.Config(b, storetest.NewClock())
+			if !disk {
+				c.Seam = storetest.Unsynced()
+			}
+			s := storetest.Create(b, c)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Note(record.Startup, ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkChange is all transactions of a change, from the wish to its proof, without
+// waiting for the disk, on a store with others before it.
+func BenchmarkChange(b *testing.B) {
+	for _, contracts := range []int{10, 1000} {
+		b.Run(fmt.Sprintf("contracts=%d", contracts), func(b *testing.B) {
+			c, _ := settled(b, contracts)
+			clock := c.Clock.(*storetest.Clock)
+			c.Seam = storetest.Unsynced()
+			s, err := store.Open(c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p := &storetest.Play{T: b, S: s, Clock: clock, Witness: storetest.Seed().Value + int64(contracts)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Verified("web_servers", "DMZ web servers"); err != nil {
+					b.Fatal(err)
+				}
+				clock.Pass(40 * time.Minute)
+			}
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
