@@ -78,16 +78,17 @@ contract:
 soak:
 	go test -tags $(TAGS) -count=1 -timeout 60m ./test/soak -run TestSoak -full -v
 
-# It exits 0 whatever the figures are.
 # Each is a fresh house: a TPM, a store, a process that is killed and started twice.
 crash:
 	deploy/ensure-swtpm.sh
 	go test -tags $(TAGS) -count=1 -timeout 90m ./test/crash -v -run 'TestS6KillsAtRandom' -kills $(or $(N),1000)
 
+# It exits 0 whatever the figures are.
 bench: build
 ifneq ($(filter-out 0,$(GOBENCH)),)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...
 else
+	deploy/ensure-swtpm.sh
 	go run -tags $(TAGS) ./test/bench -bin bin $(if $(filter-out 0,$(PLOT)),-plot docs/figures) $(if $(ONLY),-only '$(ONLY)')
 endif
 

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,7 +56,13 @@ func TestAFigureIsOneLineThatAProgramCanRead(t *testing.T) {
 
 func TestFiguresThatNobodyAskedForAreNotPrinted(t *testing.T) {
 	var out, problems bytes.Buffer
-	if code := run([]string{"-only", "ceremony", "-bin", t.TempDir()}, nil, &out, &problems); code != 0 {
+	dir := t.TempDir()
+	for _, name := range shipped {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := run([]string{"-only", "binary", "-bin", dir}, nil, &out, &problems); code != 0 {
 		t.Fatal(code, problems.String())
 	}
 	if n := strings.Count(out.String(), "figure="); n != 1 {
@@ -133,5 +141,12 @@ func TestTheStoresBenchmarkIsUnderstood(t *testing.T) {
 		if _, err := parseOpened([]byte(bad)); err == nil {
 			t.Errorf("taken: %q", bad)
 		}
+	}
+}
+
+func TestWithoutATestBuildThereIsNoCeremony(t *testing.T) {
+	var out, problems bytes.Buffer
+	if code := run([]string{"-only", "ceremony", "-bin", t.TempDir()}, nil, &out, &problems); code != 1 || !strings.Contains(problems.String(), "test build") {
+		t.Errorf("%d %q", code, problems.String())
 	}
 }

@@ -136,11 +136,14 @@ func (b *bench) guidance(c *lines) error {
 	return nil
 }
 
+// shipped are the programs of a package.
+var shipped = []string{"mcpd", "guidanced", "docfetchd", "executord", "mcpctl", "mcpsign"}
+
 // binaries is the largest program that is shipped.
 func (b *bench) binaries() error {
 	var largest int64
 	var name string
-	for _, n := range []string{"mcpd", "guidanced", "docfetchd", "executord", "mcpctl"} {
+	for _, n := range shipped {
 		st, err := os.Stat(filepath.Join(b.bin, n))
 		if err != nil {
 			return err
@@ -150,12 +153,6 @@ func (b *bench) binaries() error {
 		}
 	}
 	b.take("binary_mib", mib(largest), name)
-	return nil
-}
-
-// ceremony has no parts to measure yet.
-func (b *bench) ceremony() error {
-	b.absent("ceremony_ms", "executord carries out no contract yet")
 	return nil
 }
 
