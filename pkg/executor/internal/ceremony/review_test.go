@@ -105,4 +105,3 @@ func TestReview22UnderAClockThatJumpedNothingExpires(t *testing.T) {
 		t.Errorf("the clock is right again: %v: %s", err, m.Last())
 	}
 }
-

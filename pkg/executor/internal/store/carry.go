@@ -30,23 +30,25 @@ func (s *Store) Export(w io.Writer, since int64, attest func(*artifact.ExportHea
 		h = artifact.ExportHead{
 			StoreID: a.StoreID, Seq: tx.Seq(), Generation: a.Generation, Head: a.AuditHead, AnchorValue: &a.Value, GeneratedAt: tx.Now.Wall,
 		}
-		return tx.Raw(record.AuditLog, nil, func(k, v []byte) error {
-			row, err := rows.ReadAudit(tx.Ring(), k, v)
-			if err != nil || row.Seq < since {
-				return err
-			}
-			// Both parts are canonical, and so is the line.
-			line := append([]byte(`{"mac":"`+rows.MAC(v)+`","record":`), rows.Body(v)...)
-			return write(w, append(line, '}'))
-		})
+		return nil
 	}); err != nil {
 		return h, err
+	}
+	for next := max(since, 1); next <= h.Seq; {
+		lines, after, err := s.lines(next, h.Seq)
+		if err != nil {
+			return h, err
+		}
+		if err := write(w, lines); err != nil {
+			return h, err
+		}
+		next = after
 	}
 	file, err := attest(&h)
 	if err != nil {
 		return h, err
 	}
-	if err := write(w, file); err != nil {
+	if err := write(w, append(file, '\n')); err != nil {
 		return h, err
 	}
 	if s.Integrity() != nil {
@@ -57,8 +59,38 @@ func (s *Store) Export(w io.Writer, since int64, attest func(*artifact.ExportHea
 	})
 }
 
-func write(w io.Writer, line []byte) error {
-	if _, err := w.Write(append(line, '\n')); err != nil {
+// batch is how many rows are read for an export at a time: whoever takes them slowly
+// must not keep a read open, on which the end of the process waits.
+const batch = 256
+
+// lines returns the lines of rows from next to last, at most batch of them, and where
+// to go on. Rows are only ever added, so the reads show one history.
+func (s *Store) lines(next, last int64) (lines []byte, after int64, err error) {
+	n := 0
+	after = last + 1
+	err = s.db.View(func(tx *rows.Tx) error {
+		return tx.From(record.AuditLog, record.SeqKey(next), func(k, v []byte) (bool, error) {
+			row, err := rows.ReadAudit(tx.Ring(), k, v)
+			if err != nil || row.Seq > last {
+				return false, err
+			}
+			// Both parts are canonical, and so is the line.
+			lines = append(lines, `{"mac":"`+rows.MAC(v)+`","record":`...)
+			lines = append(append(lines, rows.Body(v)...), "}\n"...)
+			if n++; n == batch {
+				after = row.Seq + 1
+			}
+			return n < batch, nil
+		})
+	})
+	return lines, after, err
+}
+
+func write(w io.Writer, lines []byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	if _, err := w.Write(lines); err != nil {
 		return errs.Wrap(err, errs.Unavailable, "the export could not be written").WithClass("export")
 	}
 	return nil

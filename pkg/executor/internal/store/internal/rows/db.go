@@ -73,7 +73,7 @@ func Open(f *os.File, c Config) (*DB, error) {
 	err := guard(func() (err error) {
 		db.bolt, err = bbolt.Open(f.Name(), 0o600, &bbolt.Options{
 			Timeout: lockTime, PageSize: PageSize, ReadOnly: c.ReadOnly, FreelistType: bbolt.FreelistMapType, NoStatistics: true,
-			NoSync: c.Seam != nil && c.Seam.NoSync,
+			NoSync: c.Seam != nil && c.Seam.NoSync, InitialMmapSize: mapped,
 			// The file that was checked is the file that is used: bbolt opens nothing
 			// by name, and so makes nothing either.
 			OpenFile: func(string, int, os.FileMode) (*os.File, error) {
@@ -97,8 +97,13 @@ func Open(f *os.File, c Config) (*DB, error) {
 	return db, nil
 }
 
+// mapped is how much of the address space the file is given at once, in bytes; what is
+// not there takes no memory. A file that outgrows its mapping is mapped anew, for which a
+// commit waits until no read is under way, and every read waits for the commit.
+const mapped = 512 << 20
+
 // growth is by how much the file grows at a time, in bytes.
-const growth = 4 << 20
+const growth = 256 << 10
 
 // guard turns a panic or a memory fault inside bbolt into an error: it trusts its
 // file, which may have been changed since it was checked.

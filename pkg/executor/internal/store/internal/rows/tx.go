@@ -318,6 +318,17 @@ func (tx *Tx) Raw(b record.Bucket, prefix []byte, f func(k, v []byte) error) err
 	return nil
 }
 
+// From runs f over the keys and values of a bucket from start on, until it says no.
+func (tx *Tx) From(b record.Bucket, start []byte, f func(k, v []byte) (more bool, err error)) error {
+	c := tx.bucket(b).Cursor()
+	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
+		if more, err := f(k, v); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
 func beUint(b []byte) (n uint64) {
 	for _, c := range b {
 		n = n<<8 | uint64(c)
