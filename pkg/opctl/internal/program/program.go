@@ -67,15 +67,16 @@ func Run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte
 	if err := cmd.Run(); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
-// bounded keeps maxOutput bytes and then fails.
-type bounded struct{ bytes.Buffer }
+// bounded keeps maxOutput bytes and then fails. The buffer is not embedded: its
+// ReadFrom would read past the bound.
+type bounded struct{ kept bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxOutput {
+	if b.kept.Len()+len(p) > maxOutput {
 		return 0, io.ErrShortBuffer
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }
