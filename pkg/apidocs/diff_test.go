@@ -239,7 +239,7 @@ func TestTheRealDocumentAgainstItselfAndAgainstOneChangeADimension(t *testing.T)
 	}
 }
 
-func TestTheRealDocumentNamesThePrivilegesThatAreDerived(t *testing.T) {
+func TestP2TheRealDocumentNamesThePrivilegesThatAreDerived(t *testing.T) {
 	c := contractOf(t, realDocument(t))
 	tools, err := catalog.Select(catalog.ProfileAuditor, nil, nil)
 	if err != nil {
@@ -256,7 +256,7 @@ func TestTheRealDocumentNamesThePrivilegesThatAreDerived(t *testing.T) {
 	}
 }
 
-func TestEveryVerdictOfTheCrossCheck(t *testing.T) {
+func TestP2EveryVerdictOfTheCrossCheck(t *testing.T) {
 	const p = "/api/v2/firewall/aliases"
 	tool, ok := catalog.Lookup("pfsense_get_firewall_aliases")
 	if !ok || tool.Path != p {

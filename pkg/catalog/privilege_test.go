@@ -51,9 +51,9 @@ func TestAToolThatReadsItsParentNamesBothPrivileges(t *testing.T) {
 	}
 }
 
-// TestTheWriteIdentityMayChangeOneThing: of its privileges one is no read, and the
+// TestP4TheWriteIdentityMayChangeOneThing: of its privileges one is no read, and the
 // reads are among those of the READ tools.
-func TestTheWriteIdentityMayChangeOneThing(t *testing.T) {
+func TestP4TheWriteIdentityMayChangeOneThing(t *testing.T) {
 	read := map[string]bool{}
 	for _, r := range Tools() {
 		read[Privilege(r)] = true

@@ -195,7 +195,7 @@ func every(cfg Config) Config {
 	return cfg
 }
 
-func TestAPromptWhoseToolsAreNotAllRegisteredIsAbsent(t *testing.T) {
+func TestReview28APromptWhoseToolsAreNotAllRegisteredIsAbsent(t *testing.T) {
 	base, _ := config(t, &appliance{})
 	full := start(t, every(base))
 	all := promptNames(t, full.client(t, ""))
@@ -224,7 +224,7 @@ func TestAPromptWhoseToolsAreNotAllRegisteredIsAbsent(t *testing.T) {
 	}
 }
 
-func TestResourcesAndCompletionsShowNoMoreThanIsRegistered(t *testing.T) {
+func TestReview28ResourcesAndCompletionsShowNoMoreThanIsRegistered(t *testing.T) {
 	cfg, _ := config(t, &appliance{})
 	cfg.Allow = []string{"pfsense_get_gateways", "pfsense_get_users"}
 	c := start(t, cfg).client(t, "")

@@ -305,7 +305,7 @@ func TestWhatIsNotRegisteredDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestAnOperatorsSessionIsRefusedUnlessTheSiteSaysOtherwise(t *testing.T) {
+func TestReview27AnOperatorsSessionIsRefusedUnlessTheSiteSaysOtherwise(t *testing.T) {
 	cfg, log := config(t, &appliance{})
 	cfg.Operators = []uint32{uint32(os.Geteuid())}
 	c, err := rawmcp.Dial(start(t, cfg).socket)

@@ -114,7 +114,7 @@ func TestAConditionIsKeptOutOfTheCut(t *testing.T) {
 	}
 }
 
-func TestALabelThatChangesStopsMatching(t *testing.T) {
+func TestP2ALabelThatChangesStopsMatching(t *testing.T) {
 	tree := fakedocs.Small()
 	op := fakedocs.At(tree, "paths", "/api/v2/firewall/aliases", "get")
 	change := func(from, to string) *Operation {

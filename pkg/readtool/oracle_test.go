@@ -108,7 +108,7 @@ var hiddenVariants = []string{
 
 // TestNoAnswerDependsOnAHiddenField: for every gated field of every tool, rows
 // that differ only there give byte-equal answers to every operator.
-func TestNoAnswerDependsOnAHiddenField(t *testing.T) {
+func TestReview10NoAnswerDependsOnAHiddenField(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks some hundred thousand questions")
 	}
@@ -155,7 +155,7 @@ func TestNoAnswerDependsOnAHiddenField(t *testing.T) {
 
 // TestNoAnswerDependsOnAMaskedSecret: the same for what the scrubber masks, in
 // every text of every tool.
-func TestNoAnswerDependsOnAMaskedSecret(t *testing.T) {
+func TestReview10NoAnswerDependsOnAMaskedSecret(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks some hundred thousand questions")
 	}

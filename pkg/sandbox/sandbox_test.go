@@ -51,7 +51,7 @@ func filled(b *bench) []Profile {
 	return []Profile{m, base(Guidanced()), d, e, off, base(Witness())}
 }
 
-func TestEveryProfileStopsEveryAttackAndLeavesTheDaemonItsDuties(t *testing.T) {
+func TestReview26EveryProfileStopsEveryAttackAndLeavesTheDaemonItsDuties(t *testing.T) {
 	for _, as := range []struct {
 		name string
 		user bool
@@ -178,7 +178,7 @@ func TestRequireRefusesAProcessWithCapabilitiesAndNamesIt(t *testing.T) {
 	}
 }
 
-func TestRequireRefusesAProcessThatLeftOutEarly(t *testing.T) {
+func TestReview26RequireRefusesAProcessThatLeftOutEarly(t *testing.T) {
 	b := newBench(t, true)
 	b.Serve, b.Inside, b.Dir, b.NoEarly = "", "", "", true
 	a := b.run(t, Guidanced(), Require, nil)
@@ -189,7 +189,7 @@ func TestRequireRefusesAProcessThatLeftOutEarly(t *testing.T) {
 	}
 }
 
-func TestTheReportFollowsTheLandlockABI(t *testing.T) {
+func TestReview26TheReportFollowsTheLandlockABI(t *testing.T) {
 	full := Mcpd()
 	full.TCP, full.DNS, full.UnixConnect = []uint16{443}, true, []string{"/run/pfsense-mcp"}
 	for _, row := range []struct {

@@ -228,7 +228,7 @@ func TestAnUnreachableApplianceDelaysNothingButItsOwnCall(t *testing.T) {
 	}
 }
 
-func TestEachUserReachesOnlyTheSocketsMeantForIt(t *testing.T) {
+func TestReview13G5EachUserReachesOnlyTheSocketsMeantForIt(t *testing.T) {
 	if !Root() {
 		t.Skip("skipped: only root can become the other users")
 	}

@@ -45,7 +45,7 @@ func TestN9OneAdvanceIsOneIncrementAndNothingElseTicks(t *testing.T) {
 	reads(t, tpm, v+5)
 }
 
-func TestConcurrentAdvancesFromOneValueAreOneIncrement(t *testing.T) {
+func TestN9ConcurrentAdvancesFromOneValueAreOneIncrement(t *testing.T) {
 	ctx, tpm := context.Background(), swtpm.New(t)
 	c, v, _ := founded(t, tpm.Address())
 	var wg sync.WaitGroup
@@ -68,7 +68,7 @@ func TestConcurrentAdvancesFromOneValueAreOneIncrement(t *testing.T) {
 	reads(t, tpm, v+1)
 }
 
-func TestAColdResetLosesNoIncrement(t *testing.T) {
+func TestCase98AColdResetLosesNoIncrement(t *testing.T) {
 	ctx, tpm := context.Background(), swtpm.New(t)
 	c, v, _ := founded(t, tpm.Address())
 	for range 2 {
@@ -85,7 +85,7 @@ func TestAColdResetLosesNoIncrement(t *testing.T) {
 
 // eventually reads until the TPM has worked off what it was given.
 
-func TestABusyTPMIsAskedAgainThreeTimesForReadsAlone(t *testing.T) {
+func TestCase101ABusyTPMIsAskedAgainThreeTimesForReadsAlone(t *testing.T) {
 	ctx, tpm := context.Background(), swtpm.New(t)
 	_, v, name := founded(t, tpm.Address())
 	proxy := tpm.Proxy()

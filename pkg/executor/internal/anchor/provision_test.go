@@ -12,7 +12,7 @@ import (
 	"pfsensemcp/test/swtpm"
 )
 
-func TestACounterIsProvisionedAndCounts(t *testing.T) {
+func TestCase97ACounterIsProvisionedAndCounts(t *testing.T) {
 	ctx, tpm := context.Background(), swtpm.New(t)
 	c := open(t, TPMConfig{Address: tpm.Address(), Auth: secret()})
 	p, err := c.Plan(ctx)
@@ -219,7 +219,7 @@ func TestForeignIndicesAreListedAndNeverAskedAbout(t *testing.T) {
 	wants(t, c.Define(ctx, index+1), ClassConflict) // not the configured one
 }
 
-func TestThePublicAreaThatIsDefinedHasExactlyOurAttributes(t *testing.T) {
+func TestCase98ThePublicAreaThatIsDefinedHasExactlyOurAttributes(t *testing.T) {
 	tpm := swtpm.New(t)
 	founded(t, tpm.Address())
 	d := tpm.Dial()

@@ -175,7 +175,7 @@ func TestN3AMissingIndexIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-func TestN3AClearedAndRecreatedIndexIsNotTheOldOne(t *testing.T) {
+func TestN3Case100AClearedAndRecreatedIndexIsNotTheOldOne(t *testing.T) {
 	ctx, tpm := context.Background(), swtpm.New(t)
 	_, v, name := founded(t, tpm.Address())
 	undefine(t, tpm, index)

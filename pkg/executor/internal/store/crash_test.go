@@ -257,7 +257,7 @@ func TestS6APowerCutAtAnyPageOfAnyWriteLeavesASoundStore(t *testing.T) {
 	}
 }
 
-func TestADiskThatIsFullFailsBeforeTheSendAndChangesNothing(t *testing.T) {
+func TestCase106ADiskThatIsFullFailsBeforeTheSendAndChangesNothing(t *testing.T) {
 	f, _, _ := faulty(t)
 	c := must[record.Contract](t)(f.Authorize("one", "new"))
 	c = must[record.Contract](t)(f.Confirm(c))
@@ -292,7 +292,7 @@ func (f *fix) seamAt(point string, err error) {
 	}).At
 }
 
-func TestAFullFileSystemIsMetBeforeAnythingIsBegunAndWorksAgainAfterwards(t *testing.T) {
+func TestCase106AFullFileSystemIsMetBeforeAnythingIsBegunAndWorksAgainAfterwards(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small file system needs root")
 	}
@@ -359,7 +359,7 @@ func TestAFullFileSystemIsMetBeforeAnythingIsBegunAndWorksAgainAfterwards(t *tes
 	}
 }
 
-func TestAfterACommitOfUnknownOutcomeNothingIsWrittenUntilTheNextStart(t *testing.T) {
+func TestCase106AfterACommitOfUnknownOutcomeNothingIsWrittenUntilTheNextStart(t *testing.T) {
 	f := setup(t)
 	// Closing the descriptor under bbolt makes its next write fail half way.
 	fds, err := os.ReadDir("/proc/self/fd")

@@ -88,7 +88,7 @@ func TestT4AStoreThatOthersCanReachIsNotOpened(t *testing.T) {
 	}
 }
 
-func TestX14ASecondExecutordCannotStartAndDisturbsNothing(t *testing.T) {
+func TestX14Case103ASecondExecutordCannotStartAndDisturbsNothing(t *testing.T) {
 	f := setup(t)
 	before := f.generation()
 	if _, err := store.Open(f.c); class(err) != "already_running" {
@@ -103,7 +103,7 @@ func TestX14ASecondExecutordCannotStartAndDisturbsNothing(t *testing.T) {
 	f.sound()
 }
 
-func TestAStoreIsNeverMadeByLookingForItNorInThePlaceOfAnother(t *testing.T) {
+func TestCase104AStoreIsNeverMadeByLookingForItNorInThePlaceOfAnother(t *testing.T) {
 	clock := storetest.NewClock()
 	c := storetest.Config(t, clock)
 	if _, err := store.Open(c); errs.CodeOf(err) != errs.NotFound {

@@ -168,7 +168,7 @@ func TestAReloadTakesAGoodKeyAndKeepsTheOldOneOtherwise(t *testing.T) {
 	}
 }
 
-func TestAKeyAnswersSixChallengesAMinute(t *testing.T) {
+func TestReview29AKeyAnswersSixChallengesAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(nil, &appliance{}, (&keyFile{content: "the-key"}).key(t), nil, About{})
 		challenge := bytes.Repeat([]byte{7}, 32)

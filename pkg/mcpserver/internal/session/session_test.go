@@ -167,7 +167,7 @@ func TestACancellationIsPassedOnOnce(t *testing.T) {
 	})
 }
 
-func TestWhatIsWrongIsAnsweredAndDoesNotReachTheSDK(t *testing.T) {
+func TestReview20WhatIsWrongIsAnsweredAndDoesNotReachTheSDK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := open(t, NewPool())
 		for _, tt := range []struct{ line, id, sub string }{
@@ -214,7 +214,7 @@ func TestASessionThatCannotBeginKeepsNoSeat(t *testing.T) {
 	}
 }
 
-func TestTheNinthCallIsToldSoAndAnEndedOneMakesRoom(t *testing.T) {
+func TestReview20TheNinthCallIsToldSoAndAnEndedOneMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := open(t, NewPool())
 		var first *jsonrpc.Request
@@ -244,7 +244,7 @@ func TestTheNinthCallIsToldSoAndAnEndedOneMakesRoom(t *testing.T) {
 	})
 }
 
-func TestASilentPeerLosesItsSession(t *testing.T) {
+func TestReview20ASilentPeerLosesItsSession(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		send  string
@@ -280,7 +280,7 @@ func TestASilentPeerLosesItsSession(t *testing.T) {
 	})
 }
 
-func TestAPeerThatDoesNotReadLosesItsSession(t *testing.T) {
+func TestReview20APeerThatDoesNotReadLosesItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		seat, _ := NewPool().Admit(1)
@@ -301,7 +301,7 @@ func TestAPeerThatDoesNotReadLosesItsSession(t *testing.T) {
 	})
 }
 
-func TestSeatsAreBoundedByUidAndInAll(t *testing.T) {
+func TestReview20SeatsAreBoundedByUidAndInAll(t *testing.T) {
 	p := NewPool()
 	var seats []*Seat
 	for i := range MaxPerUID {
@@ -334,7 +334,7 @@ func TestSeatsAreBoundedByUidAndInAll(t *testing.T) {
 	}
 }
 
-func TestBigLinesAreBoundedTogether(t *testing.T) {
+func TestReview20BigLinesAreBoundedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool()
 		big := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + strings.Repeat("x", 2*jsonline.BigLine) + `"}}`
