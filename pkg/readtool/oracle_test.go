@@ -106,7 +106,7 @@ var hiddenVariants = []string{
 	`"alpha"`, `null`, `7`, `["alpha","beta"]`, `[{"alpha":{}}]`, `"\u202e password alpha"`, omit,
 }
 
-// TestNoAnswerDependsOnAHiddenField: for every gated field of every tool, rows
+// TestReview10NoAnswerDependsOnAHiddenField: for every gated field of every tool, rows
 // that differ only there give byte-equal answers to every operator.
 func TestReview10NoAnswerDependsOnAHiddenField(t *testing.T) {
 	if testing.Short() {
@@ -153,7 +153,7 @@ func TestReview10NoAnswerDependsOnAHiddenField(t *testing.T) {
 	}
 }
 
-// TestNoAnswerDependsOnAMaskedSecret: the same for what the scrubber masks, in
+// TestReview10NoAnswerDependsOnAMaskedSecret: the same for what the scrubber masks, in
 // every text of every tool.
 func TestReview10NoAnswerDependsOnAMaskedSecret(t *testing.T) {
 	if testing.Short() {
