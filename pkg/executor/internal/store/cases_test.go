@@ -1,0 +1,141 @@
+package store_test
+
+import (
+	"bytes"
+	"os"
+	"testing"
+	"time"
+
+	"pfsensemcp/pkg/executor/internal/store"
+	"pfsensemcp/pkg/executor/internal/store/record"
+	"pfsensemcp/pkg/executor/internal/store/storetest"
+)
+
+// Case 104: whatever a power loss makes of the file, it is sound or known to be damaged;
+// it is never replaced by an empty one, which would have forgotten what was spent.
+func TestCase104APowerLossLeavesAStoreThatIsSoundOrKnownToBeDamaged(t *testing.T) {
+	f := full(t)
+	good := f.image()
+	const page = 4096
+	images := map[string][]byte{
+		"cut by a page": good[:len(good)-page], "cut in half": good[:len(good)/2/page*page], "cut to its two first pages": good[:2*page], "cut within a page": good[:len(good)-page/2],
+	}
+	change := func(what string, at, n int, with byte) {
+		b := bytes.Clone(good)
+		for i := at; i < min(at+n, len(b)); i++ {
+			b[i] ^= with
+			if with == 0 {
+				b[i] = 0
+			}
+		}
+		images[what] = b
+	}
+	for p := range len(good) / page {
+		if p < 4 || p%3 == 0 {
+			change("a page of zeroes "+string(rune('A'+p%26))+time.Duration(p).String(), p*page, page, 0)
+		}
+	}
+	for _, p := range []int{0, 1} {
+		change("a checksum of page "+string(rune('0'+p)), p*page+page-page+64, 8, 0xff)
+		change("a header of page "+string(rune('0'+p)), p*page+16, 16, 0x55)
+	}
+	sound, damaged := 0, 0
+	for what, image := range images {
+		f.put(image)
+		class, bad := f.damaged()
+		switch {
+		case bad:
+			damaged++
+			if got := f.image(); len(got) != len(image) {
+				t.Errorf("%s: the file was made anew: %d bytes of %d", what, len(got), len(image))
+			}
+		case class == "":
+			// What was hit is not part of what is stored: then everything is still there.
+			s, err := store.Open(f.c)
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+				continue
+			}
+			if err := s.View(func(v *store.View) error {
+				all, err := v.Contracts()
+				if len(all) != 3 {
+					t.Errorf("%s: %d contracts", what, len(all))
+				}
+				return err
+			}); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			_ = s.Close()
+			sound++
+		default:
+			t.Errorf("%s: %s", what, class)
+		}
+	}
+	if damaged < 6 {
+		t.Errorf("%d of %d were damaged, %d sound", damaged, len(images), sound)
+	}
+}
+
+// Case 103: a second process does not wait for ever, and says what is the matter.
+func TestCase103ASecondOpenDoesNotWait(t *testing.T) {
+	f := setup(t)
+	began := time.Now()
+	if _, err := store.Open(f.c); class(err) != "already_running" {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it waited for %v", took)
+	}
+	if _, err := os.Stat(f.file()); err != nil {
+		t.Error(err)
+	}
+}
+
+// S3, X13: T4 is for a contract that is confirmed, at the version that was looked at.
+func TestS3X13AnUnconfirmedOrFormerContractIsNotBegun(t *testing.T) {
+	f := setup(t)
+	c := must[record.Contract](t)(f.Authorize("one", "new"))
+	f.refused("conflict", func() error { _, err := f.S.BeginExecution(c.At(), f.Witness); return err })
+	confirmed := must[record.Contract](t)(f.Confirm(c))
+	f.refused("conflict", func() error { _, err := f.S.BeginExecution(c.At(), f.Witness); return err })
+	for _, wrong := range []int64{f.Witness - 1, f.Witness + 1} {
+		f.refused("anchor_mismatch", func() error { _, err := f.S.BeginExecution(confirmed.At(), wrong); return err })
+	}
+	begun := must[record.Contract](t)(f.S.BeginExecution(confirmed.At(), f.Witness))
+	f.refused("conflict", func() error { _, err := f.S.BeginExecution(confirmed.At(), f.Witness); return err })
+	// T6 waits for T5, and comes once.
+	f.refused("conflict", func() error { _, err := f.S.SendIntent(begun.At(), begun.Collection); return err })
+	for _, wrong := range []int64{f.Witness, f.Witness + 2} {
+		f.refused("anchor_mismatch", func() error { return f.S.AnchorAdvanced(begun.At(), wrong) })
+	}
+	if err := f.Advance(begun); err != nil {
+		t.Fatal(err)
+	}
+	f.refused("conflict", func() error { return f.S.AnchorAdvanced(begun.At(), f.Witness) })
+	sent := must[record.Contract](t)(f.S.SendIntent(begun.At(), begun.Collection))
+	f.refused("conflict", func() error { _, err := f.S.SendIntent(sent.At(), sent.Collection); return err })
+	// Verified needs both reads and a complete answer, failed the proof that nothing was done.
+	post, pre := storetest.Post(t, "one", "new"), storetest.Pre(t, "one", "new")
+	moved := post
+	moved.Locator++
+	for _, two := range [][2]store.Seen{{post, pre}, {pre, post}, {pre, pre}, {moved, post}, {post, moved}, {}} {
+		f.refused("illegal_transition", func() error {
+			_, err := f.S.MarkExecutionVerified(sent.At(), two[0], two[1], f.Answered())
+			return err
+		})
+	}
+	f.refused("illegal_transition", func() error {
+		x := f.Answered()
+		x.Answered = false
+		_, err := f.S.MarkExecutionVerified(sent.At(), post, post, x)
+		return err
+	})
+	f.refused("illegal_transition", func() error {
+		_, err := f.S.Settle(sent.At(), record.Failed, "rejected", store.Exchange{})
+		return err
+	})
+	if _, err := f.S.MarkExecutionVerified(sent.At(), post, post, f.Answered()); err != nil {
+		t.Error(err)
+	}
+	f.sound()
+}
