@@ -32,11 +32,6 @@ func WriteCapabilities() []string {
 	return []string{AliasWrite, FirewallWrite, ServiceWrite}
 }
 
-// Capabilities returns the read capabilities followed by the write ones.
-func Capabilities() []string {
-	return append(ReadCapabilities(), WriteCapabilities()...)
-}
-
 // Profiles returns the names of the profiles, the default first.
 func Profiles() []string {
 	return []string{ProfileAuditor, ProfileEngineer, ProfileWriteProtected}

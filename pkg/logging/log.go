@@ -78,13 +78,6 @@ func New(o Options) (*Log, error) {
 // its first use, and the old one stays.
 func (l *Log) Redact(secret []byte) { l.c.red.add(secret) }
 
-// Dropped returns the number of lines that could not be written.
-func (l *Log) Dropped() uint64 {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	return l.c.total
-}
-
 // Close closes the log file. Lines logged later are dropped and counted; standard
 // error stays open.
 func (l *Log) Close() error {

@@ -31,11 +31,6 @@ const (
 // Option changes how Dial calls.
 type Option func(*client)
 
-// Wait makes calls wait, up to their deadline, for a daemon that is not there
-// yet. Without it they fail at once, which is what a person or a model waiting
-// for an answer is served best by.
-func Wait() Option { return func(c *client) { c.wait = true } }
-
 // Next replaces the next step in the error of a daemon that cannot be reached.
 func Next(step string) Option { return func(c *client) { c.next = step } }
 
@@ -75,7 +70,6 @@ func Dial(path, daemon string, options ...Option) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(MaxMessage),
 			grpc.MaxCallSendMsgSize(MaxMessage),
-			grpc.WaitForReady(c.wait),
 		),
 		grpc.WithMaxHeaderListSize(maxHeaders),
 		grpc.WithUnaryInterceptor(c.unary),
@@ -91,7 +85,6 @@ func Dial(path, daemon string, options ...Option) (*grpc.ClientConn, error) {
 type client struct {
 	daemon string
 	next   string
-	wait   bool
 	dialer dialer
 }
 

@@ -289,20 +289,19 @@ func TestADaemonThatSaysNothingIsNamedWithWhatToDo(t *testing.T) {
 
 func TestADaemonThatComesBackIsFoundAgain(t *testing.T) {
 	path := filepath.Join(shortDir(t), "d", "s.sock")
-	cc := dial(t, path, rpc.Wait())
-	later := make(chan error, 1)
-	ctx := soon(t)
-	go func() { later <- lookup(ctx, cc) }()
-	stop := start(t, ok(), path, mine(&lines{}))
-	if err := <-later; err != nil {
-		t.Fatalf("a call that waits: %v", err)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	start(t, ok(), path, mine(&lines{}))
-	if err := lookup(soon(t), cc); err != nil {
-		t.Errorf("after a restart: %v", err)
+	cc := dial(t, path)
+	wantCode(t, lookup(soon(t), cc), errs.Unavailable, "guidanced")
+	for _, what := range []string{"first there", "started again"} {
+		stop := start(t, ok(), path, mine(&lines{}))
+		ctx := soon(t)
+		for lookup(ctx, cc) != nil {
+			if ctx.Err() != nil {
+				t.Fatalf("it is %s, and is not found", what)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -77,10 +77,6 @@ func (n *Notifier) Ready(status string) error { return n.send("READY=1\nSTATUS="
 // Stopping says that the daemon ends by its own will.
 func (n *Notifier) Stopping() error { return n.send("STOPPING=1\nSTATUS=stopping") }
 
-// Status replaces the status line: at most 200 bytes, control characters
-// become blanks.
-func (n *Notifier) Status(status string) error { return n.send("STATUS=" + line(status)) }
-
 // Watchdog says that the daemon is alive. Call it at least every WatchdogEvery.
 func (n *Notifier) Watchdog() error { return n.send("WATCHDOG=1") }
 
