@@ -610,3 +610,11 @@ func TestReview30APreviewReplacesTheFormerOne(t *testing.T) {
 		}
 	}
 }
+
+func TestA6TheChangeIsRebuiltFromWhatWasAskedFor(t *testing.T) {
+	// A preview, and a signature over it, of another text than that of the request.
+	a := ask(t)
+	a.r = must[record.Request](t)(a.Preview(a.r, name, "Another text"))
+	a.draft = of(t, a.Authorization(a.r, name, "Another text").Artifact, artifacttest.KeyA())
+	check(t, "another text", "g5b_intent", submitAsking(t, a))
+}

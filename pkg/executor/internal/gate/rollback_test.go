@@ -350,3 +350,13 @@ func TestReview15ANonceOfAnUndoIsUsedOnce(t *testing.T) {
 	u.authorization.set("nonce", authorization.Artifact.Nonce)
 	check(t, "the authorization owner's", "b_consumed", submitUndone(t, u))
 }
+
+func TestAChangeToNoTextAtAllCanBeUndone(t *testing.T) {
+	w := newWorld(t)
+	c := must[record.Contract](t)(w.Verified(name, ""))
+	w.appliance.SetDescr(name, "")
+	w.Clock.Pass(time.Minute)
+	if d := submitUndone(t, w.undo(t, c)); d != nil {
+		t.Error(d)
+	}
+}
