@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/test/suite"
 )
 
@@ -155,8 +156,8 @@ func schema(at string, v any, fault func(string, ...any)) {
 func TestWhatIsServedIsWhatRealClientsTake(t *testing.T) {
 	_, c := begin(t, suite.Options{Settings: extended})
 	tools, _ := list(t, c)
-	if len(tools) != 123 {
-		t.Errorf("%d tools", len(tools))
+	if want := len(catalog.Tools()) + len(guidance); len(tools) != want {
+		t.Errorf("%d tools, want %d", len(tools), want)
 	}
 	for _, x := range tools {
 		for _, bad := range lint(x) {
