@@ -253,6 +253,13 @@ func (c *Ceremony) begin(ctx context.Context, run func(context.Context, func(rec
 		return a.k, a.err
 	case <-ctx.Done():
 		return record.Contract{}, late(ctx)
+	case <-c.stopped:
+	}
+	select {
+	case a := <-first: // its last step
+		return a.k, a.err
+	default:
+		return record.Contract{}, broken()
 	}
 }
 
@@ -274,6 +281,13 @@ func (c *Ceremony) forward(ctx context.Context, s *store.Store, k record.Contrac
 
 // attempt runs one attempt to its end and says what became of it.
 func (c *Ceremony) attempt(ctx context.Context, s *store.Store, p attempt.Plan) error {
+	check := p.Check
+	p.Check = func(ctx context.Context) error {
+		if c.ending.Load() { // an attempt may take longer than the end may
+			return errs.New(errs.Unavailable, "executord is stopping").WithClass("stopping")
+		}
+		return check(ctx)
+	}
 	began, begun := p.Began, false
 	p.Began = func(k record.Contract) {
 		begun = true
@@ -353,45 +367,3 @@ func (c *Ceremony) CancelUnpreviewed(_ context.Context, by record.Actor, uid int
 	c.Wrote(err)
 	return ids, err
 }
-
-// Relay takes a signed file that mcpd passes on and looks at it later. Neither what
-// becomes of it nor how long that takes is told.
-func (c *Ceremony) Relay(kind string, file []byte) {
-	if !c.Relaying {
-		return
-	}
-	c.mu.Lock()
-	full := c.relayed >= maxRelayed
-	if !full {
-		c.relayed++
-	}
-	c.mu.Unlock()
-	if full {
-		return
-	}
-	const by = record.Actor("mcp")
-	go func() {
-		defer func() {
-			c.mu.Lock()
-			c.relayed--
-			c.mu.Unlock()
-		}()
-		ctx, cancel := context.WithTimeout(context.Background(), relayTime)
-		defer cancel()
-		switch kind { // the outcome is the audit's to tell
-		case "authorization":
-			_, _ = c.Authorize(ctx, by, file)
-		case "confirmation":
-			_, _ = c.Confirm(ctx, by, file)
-		case "reconciliation":
-			_, _ = c.Reconcile(ctx, by, file)
-		}
-	}()
-}
-
-// maxRelayed bounds the relayed files that wait; what comes beyond is dropped, and its
-// owner brings it again.
-const maxRelayed = 4
-
-// relayTime bounds how long a relayed file waits for the writer.
-const relayTime = 2 * time.Minute

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"pfsensemcp/pkg/artifact/change"
@@ -35,10 +36,18 @@ const (
 	looksEvery = time.Minute
 )
 
-// polled is a poll's last look at a verified change.
+// polled is a poll's last look at a verified change. The state is there when done is
+// closed.
 type polled struct {
 	at    time.Time
+	done  chan struct{}
 	state string // Verified, Refused when it could not be read, "" when the text is gone
+}
+
+// visit is a read of the appliance that a client's request was worth.
+type visit struct {
+	uid uint32
+	at  int64 // boot milliseconds
 }
 
 // Ask opens a request or tells how the newest one with the same content stands. It
@@ -60,12 +69,48 @@ func (c *Ceremony) Ask(ctx context.Context, uid uint32, aliasName, description s
 	if known {
 		return state
 	}
-	if err := c.do(ctx, func(ctx context.Context) error { return c.request(ctx, uid, aliasName, text) }); err != nil {
+	if err := c.wish(ctx, uid, aliasName, text); err != nil {
 		// The client learns one word; why stands in the journal, for operators.
 		c.Log.Info("a request was refused", slog.Any(logging.KeyCallerUID, uid), slog.String(logging.KeyClass, errs.Public(err).Class))
 		return Refused
 	}
 	return Requested
+}
+
+// wish has the writer make a new request. Of all that ask, one at a time stands in the
+// writer's line, so that clients never make an operator wait for more than one look.
+func (c *Ceremony) wish(ctx context.Context, uid uint32, aliasName, text string) error {
+	if !c.mayLook(uid) {
+		return errs.New(errs.Exhausted, "too many requests within a minute").WithClass("rate_minute")
+	}
+	select {
+	case <-c.asking:
+		defer func() { c.asking <- struct{}{} }()
+	case <-ctx.Done():
+		return late(ctx)
+	}
+	return c.do(ctx, func(ctx context.Context) error { return c.request(ctx, uid, aliasName, text) })
+}
+
+// mayLook bounds how often requests read the appliance. The store counts those that
+// were opened; what is refused after a look (no such alias, nothing to change) leaves
+// nothing there and costs the appliance as much.
+func (c *Ceremony) mayLook(uid uint32) bool {
+	now := c.Store.Clock.Read().BootMS
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.visits = slices.DeleteFunc(c.visits, func(l visit) bool { return now-l.at >= time.Minute.Milliseconds() })
+	own := 0
+	for _, l := range c.visits {
+		if l.uid == uid {
+			own++
+		}
+	}
+	if own >= 2*c.Store.Limits.RequestsPerMinutePerUID || len(c.visits) >= 2*c.Store.Limits.RequestsPerMinute {
+		return false
+	}
+	c.visits = append(c.visits, visit{uid, now})
+	return true
 }
 
 // poll answers from the newest request with the key; known is false when that is over
@@ -92,8 +137,11 @@ func (c *Ceremony) poll(ctx context.Context, key, aliasName string) (state strin
 	}
 	now := c.Store.Clock.Read().Wall
 	since := now.Sub(r.ConcludedAt)
+	// A contract that holds nothing any more was settled by attestation, or released:
+	// that is told for as long as a verified one is.
+	over := k != nil && (!k.State.Reserves() || res.Released)
 	switch {
-	case r.Status.Live() && state != Refused, state == Reconciliation:
+	case r.Status.Live() && state != Refused, state == Reconciliation && (!over || since < remembers):
 		return state, true
 	case r.Status.Live():
 		return "", false // past its time, and not swept yet
@@ -101,33 +149,41 @@ func (c *Ceremony) poll(ctx context.Context, key, aliasName string) (state strin
 		if state == Reverted {
 			return Reverted, since < mourns
 		}
-		state = c.holds(ctx, r.RequestID, aliasName, k.VerifiedFingerprint, now)
+		state = c.holds(ctx, r.RequestID, aliasName, k, now)
 		return state, state != ""
 	}
 	return Refused, since < refuses
 }
 
 // holds says whether a verified change is still in place: Verified, "" when it is not
-// and a new wish is due, Refused when that cannot be read. It looks once a minute.
-func (c *Ceremony) holds(ctx context.Context, request, aliasName, want string, now time.Time) string {
+// and a new wish is due, Refused when that cannot be read. It looks once a minute, and
+// polls that come together share a look.
+func (c *Ceremony) holds(ctx context.Context, request, aliasName string, k *record.Contract, now time.Time) string {
 	c.mu.Lock()
 	last, ok := c.polled[request]
-	c.mu.Unlock()
-	if ok && now.Sub(last.at) < looksEvery && !now.Before(last.at) {
-		return last.state
+	fresh := ok && now.Sub(last.at) < looksEvery && !now.Before(last.at)
+	if !fresh {
+		last = &polled{at: now, done: make(chan struct{}), state: Refused}
+		maps.DeleteFunc(c.polled, func(_ string, p *polled) bool { return now.Sub(p.at) > remembers })
+		c.polled[request] = last
 	}
-	state := Refused
-	if l, err := c.Reader.List(ctx); err == nil {
-		state = ""
-		if f, err := l.Find(aliasName); err == nil && f.Fingerprint == want {
-			state = Verified
+	c.mu.Unlock()
+	if fresh {
+		select {
+		case <-last.done:
+			return last.state
+		case <-ctx.Done():
+			return Refused
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	maps.DeleteFunc(c.polled, func(_ string, p polled) bool { return now.Sub(p.at) > remembers })
-	c.polled[request] = polled{now, state}
-	return state
+	defer close(last.done)
+	if l, err := c.Reader.List(ctx); err == nil {
+		last.state = ""
+		if f, err := l.Find(aliasName); err == nil && f.Fingerprint == k.VerifiedFingerprint && l.Target == k.Provenance.Appliance {
+			last.state = Verified
+		}
+	}
+	return last.state
 }
 
 // Project says what a poll would say of a request, without a read of the appliance.

@@ -20,13 +20,16 @@ type Ceremony struct {
 
 	jobs     chan *job
 	stopped  chan struct{}
-	deadline atomic.Int64 // boot milliseconds by which the writer's step ends, 0 when idle
+	ending   atomic.Bool   // the process was asked to end: nothing new is begun
+	deadline atomic.Int64  // boot milliseconds by which the writer's step ends, 0 when idle
+	asking   chan struct{} // holds a token while no client's request waits for the writer
 
 	mu      sync.Mutex
-	names   map[string]string // request id to the interface representation of its preview
-	polled  map[string]polled // request id to the last look at a verified change
-	asked   []time.Time       // key challenges answered within the last minute
-	relayed int               // relayed files that wait for the writer
+	names   map[string]string  // request id to the interface representation of its preview
+	polled  map[string]*polled // request id to the last look at a verified change
+	visits  []visit            // reads of the appliance for new requests within the last minute
+	asked   []time.Time        // key challenges answered within the last minute
+	relayed int                // relayed files that wait for the writer
 }
 
 // Types of the keeper that callers use.
@@ -67,9 +70,13 @@ const (
 // DefaultWindows returns the windows as designed.
 func DefaultWindows() Windows { return keeper.DefaultWindows() }
 
-// stepTime bounds a writer's step: the exchange, both reads, the looks before it and
-// a counter that takes its time to be found out.
-const stepTime = 8 * time.Minute
+// stepTime bounds a writer's step up to the first byte: the looks before it and a counter
+// that takes its time to be found out. What began before goes on: the exchange (215 s),
+// both reads after it, or the end of an increment. lastTime is for that.
+const (
+	stepTime = 8 * time.Minute
+	lastTime = 5 * time.Minute
+)
 
 // tendEvery is how often the writer looks after what is due.
 const tendEvery = 5 * time.Second
@@ -81,9 +88,11 @@ func Open(ctx context.Context, c Config) (*Ceremony, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ceremony{
-		Keeper: k, jobs: make(chan *job), stopped: make(chan struct{}), names: map[string]string{}, polled: map[string]polled{},
-	}, nil
+	y := &Ceremony{
+		Keeper: k, jobs: make(chan *job), stopped: make(chan struct{}), asking: make(chan struct{}, 1), names: map[string]string{}, polled: map[string]*polled{},
+	}
+	y.asking <- struct{}{}
+	return y, nil
 }
 
 // job is one step for the writer.
@@ -105,6 +114,12 @@ func (c *Ceremony) hand(ctx context.Context, j *job) error {
 	}
 }
 
+// broken is the answer when the writer ended in the midst of a step.
+func broken() error {
+	return errs.New(errs.UnknownOutcome, "executord ended in the midst of the step").WithClass("stopping").
+		WithNext("see what became of it when it has been started: mcpctl write list")
+}
+
 // late is the answer to a caller who leaves before a step ends: it goes on.
 func late(ctx context.Context) error {
 	return errs.Wrap(ctx.Err(), errs.Expired, "the step goes on without an answer").WithClass("busy").WithNext("see what became of it: mcpctl write list")
@@ -121,13 +136,21 @@ func (c *Ceremony) do(ctx context.Context, run func(context.Context) error) erro
 		return err
 	case <-ctx.Done():
 		return late(ctx)
+	case <-c.stopped:
+	}
+	select {
+	case err := <-j.done: // its last step
+		return err
+	default:
+		return broken()
 	}
 }
 
 // Run is the writer. It returns when ctx ends and the step under way is done, or with
 // an error when the process must end because an outcome could not be stored.
 func (c *Ceremony) Run(ctx context.Context) error {
-	defer close(c.stopped)
+	defer close(c.stopped) // in a panic too: who waits gets an answer, and the process ends
+	defer context.AfterFunc(ctx, func() { c.ending.Store(true) })()
 	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
 	for {
@@ -163,7 +186,7 @@ func (c *Ceremony) turn(ctx context.Context, run func(context.Context) error) er
 
 // Alive says whether the writer keeps its deadline, for the watchdog.
 func (c *Ceremony) Alive() error {
-	if d := c.deadline.Load(); d != 0 && c.Store.Clock.Read().BootMS > d+stepTime.Milliseconds()/4 {
+	if d := c.deadline.Load(); d != 0 && c.Store.Clock.Read().BootMS > d+lastTime.Milliseconds() {
 		return errs.New(errs.Internal, "a step of the writer is past its deadline").WithClass("writer_stuck")
 	}
 	return nil

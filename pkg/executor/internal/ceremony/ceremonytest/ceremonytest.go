@@ -6,6 +6,7 @@ package ceremonytest
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -125,7 +126,14 @@ func (h *House) Open() {
 	h.Y = y
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)
-	go func() { h.done <- y.Run(ctx) }()
+	go func() {
+		defer func() { // as package daemon does
+			if p := recover(); p != nil {
+				h.done <- fmt.Errorf("the writer panicked: %v", p)
+			}
+		}()
+		h.done <- y.Run(ctx)
+	}()
 	h.T.Cleanup(func() { h.Stop() })
 }
 
