@@ -61,6 +61,7 @@ test: vet
 	$(if $(RACE),,@echo "no C compiler: the packages are tested without the race detector")
 	go test -tags $(TAGS) -count=1 $(RACE) $$(go list ./pkg/... ./proto/... ./cmd/... | grep -Ev '$(PURE)')
 	go test -tags $(TAGS) -count=1 $$(go list ./pkg/... | grep -E '$(PURE)') ./test/... ./deploy/...
+	@go test -count=1 -v -run TestEveryObligationHasATest ./test/obligations | grep '^obligations:'
 
 # Static, because the test binary is also what tries the units' walls from inside.
 test-systemd: build
