@@ -240,7 +240,8 @@ func TestARebaselineIsShownAndSigned(t *testing.T) {
 		reason, because string
 	}{
 		"again":             {nil, artifact.ReasonRestored, "was signed here"},
-		"nothing to do":     {func(s *artifact.AnchorStatus) { s.WitnessValue = 41 }, artifact.ReasonRestored, "the same value"},
+		"nothing to do":     {func(s *artifact.AnchorStatus) { s.WitnessValue, s.Quarantine = 41, "" }, artifact.ReasonRestored, "the same value"},
+		"no such doubt":     {func(s *artifact.AnchorStatus) { s.WitnessValue, s.Quarantine = 41, "anchor_unreachable" }, artifact.ReasonCounterUsed, "the same value"},
 		"another store":     {func(s *artifact.AnchorStatus) { s.StoreID = "other" }, artifact.ReasonRestored, "does not pin"},
 		"an unpinned lab":   {func(s *artifact.AnchorStatus) { s.StoreID = "lab-1" }, artifact.ReasonRestored, "does not pin"},
 		"another index":     {func(s *artifact.AnchorStatus) { s.NVIndexName = "000b" + strings.Repeat("0", 64) }, artifact.ReasonRestored, "nv_index_name"},
@@ -249,6 +250,12 @@ func TestARebaselineIsShownAndSigned(t *testing.T) {
 	} {
 		out := m.out()
 		m.refuses(name, m.run(sayYes, "sign-rebaseline", "-i", m.file(status(c.alter)), "-reason", c.reason, "-o", out), out, c.because, false)
+	}
+	// A backup from after the latest attempt has the counter's value, and takes nothing
+	// but a rebaseline; so does a counter that differed once.
+	for _, word := range []string{"restored_backup", "anchor_mismatch"} {
+		out = m.out()
+		m.signs(m.run(sayYes, "sign-rebaseline", "-i", m.file(status(func(s *artifact.AnchorStatus) { s.WitnessValue, s.Quarantine = 41, word })), "-reason", artifact.ReasonRestored, "-o", out), out)
 	}
 	// Review item 22: a poisoned clock is mended with equal values.
 	out = m.out()
