@@ -339,8 +339,10 @@ func TestS6KillsAtRandomMomentsLoseAndDoubleNothing(t *testing.T) {
 				}
 				// The whole of a change takes about a tenth of a second here.
 				wait := time.Duration(rand.Int64N(int64(200 * time.Millisecond)))
-				time.AfterFunc(wait, func() { _ = r.Signal() })
+				process := r.Process()
+				shot := time.AfterFunc(wait, func() { _ = process.Kill() })
 				_, _ = change(r) // it ends when the process does
+				shot.Stop()
 				r.Kill()
 				f := settled(t, r)
 				sound(t, f, begin)

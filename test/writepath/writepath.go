@@ -452,5 +452,6 @@ func Gone(err error) bool {
 	return err != nil && (errs.CodeOf(err) == errs.Unavailable || errs.CodeOf(err) == errs.Expired || strings.Contains(err.Error(), "EOF"))
 }
 
-// Signal kills the process without waiting for its end.
-func (r *Rig) Signal() error { return r.cmd.Process.Kill() }
+// Process is the process that runs now: it stays what it is when the rig kills it or
+// starts another.
+func (r *Rig) Process() *os.Process { return r.cmd.Process }
