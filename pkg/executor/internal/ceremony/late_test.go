@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/executor/internal/anchor/anchortest"
 	"pfsensemcp/pkg/executor/internal/ceremony/ceremonytest"
 	"pfsensemcp/pkg/executor/internal/store/record"
@@ -74,5 +75,28 @@ func TestS6WhatAProcessLeftIsSettledWhenTheCounterIsBack(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// N4: an increment that was refused and moved the counter all the same proves nothing:
+// the contract stays under way, and nothing begins, until people have looked.
+func TestN4ACounterThatMovedByMoreThanOneSettlesNothing(t *testing.T) {
+	m := during(t, ceremonytest.Options{})
+	k := m.Authorized(text)
+	m.Counter.OnAdvance(anchortest.Twice)
+	_, _ = m.Confirm(k)
+	for range 2 {
+		done, res := m.Contract(k.ContractID)
+		if st := m.Y.Status(); done.State != record.Executing || st.Constructible || m.Sends() != 0 || m.Counter.Advances() != 1 {
+			t.Errorf("%s %s, %+v, %d sends, %d ticks", done.State, res.Reason, st, m.Sends(), m.Counter.Advances())
+		}
+		m.Tend()
+	}
+	m.Clock.Pass(time.Minute)
+	if err := m.Y.Rebaseline(t.Context(), ceremonytest.By, m.rebaseline(artifact.ReasonCounterUsed, nil)); err != nil {
+		t.Fatalf("%v: %s", err, m.Last())
+	}
+	if done, _ := m.Contract(k.ContractID); done.State != record.Reconciliation || !m.Y.Status().Constructible {
+		t.Errorf("%s, %+v", done.State, m.Y.Status())
 	}
 }

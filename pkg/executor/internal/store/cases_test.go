@@ -139,3 +139,18 @@ func TestS3X13AnUnconfirmedOrFormerContractIsNotBegun(t *testing.T) {
 	}
 	f.sound()
 }
+
+// C3: T6 looks at the end of a change's approvals once more, whatever the attempt did.
+func TestC3AnExpiredContractHasNoSendIntent(t *testing.T) {
+	f := setup(t)
+	c := must[record.Contract](t)(f.Authorize("one", "new"))
+	c = must[record.Contract](t)(f.Confirm(c))
+	c = must[record.Contract](t)(f.S.BeginExecution(c.At(), f.Witness))
+	if err := f.Advance(c); err != nil {
+		t.Fatal(err)
+	}
+	f.Clock.Pass(15 * time.Minute)
+	f.refused("not_sent", func() error { _, err := f.S.SendIntent(c.At(), c.Collection); return err })
+	must[record.Contract](t)(f.S.Settle(c.At(), record.Failed, record.ReasonNotSent, store.Exchange{NothingLeft: true}))
+	f.sound()
+}
