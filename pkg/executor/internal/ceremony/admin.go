@@ -2,15 +2,11 @@ package ceremony
 
 import (
 	"context"
-	"io"
 	"time"
 
-	"pfsensemcp/pkg/artifact"
-	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/anchor"
 	"pfsensemcp/pkg/executor/internal/papers"
-	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
 
@@ -39,41 +35,6 @@ func (c *Ceremony) Seed(ctx context.Context, by record.Actor, value int64, handl
 		return err
 	})
 	return st, err
-}
-
-// Verify verifies the whole store as it is now.
-func (c *Ceremony) Verify(_ context.Context, pinned string) (store.Report, error) {
-	if pinned != "" && !change.Hex64(pinned) {
-		return store.Report{}, errs.New(errs.Invalid, "a pinned head is 64 hex digits").WithClass("request_validation")
-	}
-	s, err := c.Current()
-	if err != nil {
-		return store.Report{}, err
-	}
-	return s.Verify(pinned)
-}
-
-// Export writes the audit rows from since on, and the attested head.
-func (c *Ceremony) Export(w io.Writer, since int64) error {
-	s, err := c.Current()
-	if err != nil {
-		return err
-	}
-	_, err = s.Export(w, since, func(h *artifact.ExportHead) ([]byte, error) {
-		h.KeyID = c.Attestation.KeyID
-		return c.Sign(h)
-	})
-	c.Wrote(err)
-	return err
-}
-
-// Backup writes a copy of the store, which is not restorable without a rebaseline.
-func (c *Ceremony) Backup(w io.Writer) error {
-	s, err := c.Current()
-	if err != nil {
-		return err
-	}
-	return s.Backup(w)
 }
 
 // Rotate replaces the root key by the next one that the settings give.
