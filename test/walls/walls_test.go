@@ -399,6 +399,45 @@ func TestX14ASecondExecutordEndsAtOnceAndTheAttemptUnderWayGoesOn(t *testing.T) 
 	}
 }
 
+// Review 21: being told to stop does not cut an exchange: it is finished and its outcome
+// stored, and nothing else is begun.
+func TestReview21AStopDuringAnExchangeFinishesIt(t *testing.T) {
+	r, _ := house(t, "")
+	r.FW.Fault(fakepf.Fault{Kind: fakepf.Delay, Delay: 1500 * time.Millisecond, Path: "/api/v2/firewall/alias", Method: "PATCH"})
+	const text = "Printers of the first floor"
+	if _, err := r.Ask(text); err != nil {
+		t.Fatal(err)
+	}
+	all, err := r.Requests()
+	if err != nil || len(all) != 1 {
+		t.Fatal(err)
+	}
+	id, err := r.Authorize(all[0].GetRequestId())
+	if err == nil {
+		err = r.Confirm(id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r.Sends() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := syscall.Kill(r.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	r.Ended()
+	if r.Descr() != text || r.Sends() != 1 {
+		t.Errorf("%q, %d sends", r.Descr(), r.Sends())
+	}
+	if err := r.Start(""); err != nil {
+		t.Fatal(err)
+	}
+	k, err := r.Contract(id)
+	if err != nil || k.GetState() != executorpb.State_STATE_VERIFIED || r.Sends() != 1 {
+		t.Errorf("%v, %v, %d sends\n%s", k, err, r.Sends(), r.Log())
+	}
+}
+
 // try says whether a path can be opened, or a socket reached.
 func try(path string) string {
 	if fi, err := os.Stat(path); err == nil && fi.Mode().Type() == os.ModeSocket || strings.HasSuffix(path, ".sock") || strings.HasSuffix(path, "tpm") {

@@ -184,6 +184,7 @@ func TestReview17X9BothReadsAfterTheSendMustShowIt(t *testing.T) {
 		fault fakepf.Fault
 		do    func(*moments)
 	}{
+		"a success that comes late":          {fakepf.Fault{Kind: fakepf.Lost}, func(m *moments) { m.set(ceremonytest.Alias, "descr", text) }},
 		"a success whose text goes":          {fakepf.Fault{}, func(m *moments) { m.set(ceremonytest.Alias, "descr", ceremonytest.Old) }},
 		"a success whose addresses change":   {fakepf.Fault{}, func(m *moments) { m.set(ceremonytest.Alias, "address", []any{"10.71.10.31"}) }},
 		"a refusal whose text comes":         {fakepf.Fault{Kind: fakepf.Status, Status: 400, ResponseID: "FIELD_INVALID"}, func(m *moments) { m.set(ceremonytest.Alias, "descr", text) }},
@@ -380,7 +381,9 @@ func TestReview04WhatWasSignedIsLookedAtAgainRightBeforeT4(t *testing.T) {
 }
 
 func TestX2WhatCannotBeReachedIsNotSent(t *testing.T) {
-	for what, at := range map[string]string{"nobody listens": "advance after", "nobody listens, and the look fails": "begin after"} {
+	for what, at := range map[string]string{
+		"nobody listens": "advance after", "nobody listens, and the look fails": "begin after", "the connection is closed before the first byte": "intent after",
+	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			m := during(t, ceremonytest.Options{})

@@ -570,3 +570,32 @@ func TestP4SevenPrivilegesCompleteAChangeAndItsUndo(t *testing.T) {
 		}
 	}
 }
+
+// Of many who ask for the same at once, one makes a request; nobody is told that there
+// is a second one.
+func TestA2G7OfManyWhoAskForTheSameAtOnceOneRequestIsMade(t *testing.T) {
+	m := during(t, ceremonytest.Options{})
+	var mu sync.Mutex
+	said := map[string]int{}
+	atOnce(8, func() error {
+		s := m.Y.Ask(context.Background(), ceremonytest.UID, ceremonytest.Alias, text)
+		mu.Lock()
+		defer mu.Unlock()
+		said[s]++
+		return nil
+	})
+	m.View(func(v *store.View) error {
+		all, err := v.Requests(store.RequestFilter{})
+		if len(all) != 1 {
+			t.Errorf("%d requests", len(all))
+		}
+		return err
+	})
+	if said[ceremony.Requested] == 0 || said[ceremony.Requested]+said[ceremony.Refused] != 8 {
+		t.Errorf("%v", said)
+	}
+	if got := m.Y.Ask(t.Context(), ceremonytest.UID, ceremonytest.Alias, text); got != ceremony.Requested {
+		t.Errorf("afterwards: %s", got)
+	}
+	t.Log(said)
+}

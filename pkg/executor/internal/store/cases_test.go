@@ -112,6 +112,8 @@ func TestS3X13AnUnconfirmedOrFormerContractIsNotBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.refused("conflict", func() error { return f.S.AnchorAdvanced(begun.At(), f.Witness) })
+	early := storetest.Post(t, "one", "new")
+	f.refused("conflict", func() error { _, err := f.S.MarkExecutionVerified(begun.At(), early, early, f.Answered()); return err })
 	sent := must[record.Contract](t)(f.S.SendIntent(begun.At(), begun.Collection))
 	f.refused("conflict", func() error { _, err := f.S.SendIntent(sent.At(), sent.Collection); return err })
 	// Verified needs both reads and a complete answer, failed the proof that nothing was done.
