@@ -230,7 +230,13 @@ func (w *Write) Open(ctx context.Context, version, buildID string, log *slog.Log
 	return New(y, Facts{
 		Version: version, BuildID: buildID, Lab: w.cfg.Lab, TestBuild: w.cfg.TestBuild, Enabled: w.cfg.Enabled, Relay: w.cfg.Relay,
 		TLSMode: w.tls, Pinned: w.cfg.Appliance.Pin != "", Sealed: w.cfg.Keys.Sealed, Authorities: w.inner.Authorities, Limits: w.cfg.Limits, Metrics: reg,
-		Permissions: func() error { _, err := store.Exists(cfg); return err }, Appliance: w.inner.Reader,
+		Permissions: func() error {
+			if err := cfg.Check(); err != nil {
+				return err
+			}
+			return cfg.Room()
+		},
+		Appliance: w.inner.Reader,
 	}), nil
 }
 

@@ -115,7 +115,7 @@ func Conflict(expected, got int64) *errs.Error {
 // tries lock the TPM for everything on the host.
 func Refused(cause error, msg string) *errs.Error {
 	return errs.Wrap(cause, errs.Denied, msg).WithClass(ClassRefused).
-		WithNext("do not try again: compare the sealed secret with the one that the index was defined with")
+		WithNext("it is not tried again before executord is started anew: give it the nv_auth file that was made with this counter")
 }
 
 // WrongName says that the index is not the pinned one.

@@ -31,7 +31,7 @@ func (t *TPM) read(ctx context.Context) (int64, error) {
 	defer c.End()
 	v, err := c.Value(t.index, i)
 	if err != nil {
-		return 0, fault(err)
+		return 0, t.shown(err)
 	}
 	return v, nil
 }
@@ -41,6 +41,9 @@ func (t *TPM) read(ctx context.Context) (int64, error) {
 func (t *TPM) ready(ctx context.Context) (*chip.Conn, *chip.Index, error) {
 	if t.index == 0 {
 		return nil, nil, WrongName("no index is chosen for the counter")
+	}
+	if t.refusal != nil {
+		return nil, nil, t.refusal
 	}
 	c, err := t.dial(ctx)
 	if err != nil {
@@ -52,7 +55,7 @@ func (t *TPM) ready(ctx context.Context) (*chip.Conn, *chip.Index, error) {
 	}
 	if err == nil {
 		if err = c.Authorize(t.auth); err != nil {
-			err = fault(err)
+			err = t.shown(err)
 		}
 	}
 	if err != nil {
@@ -98,7 +101,7 @@ func (t *TPM) attempt(ctx context.Context, expected int64) (issued bool, err err
 	v, err := c.Value(t.index, i)
 	switch {
 	case err != nil:
-		return false, fault(err)
+		return false, t.shown(err)
 	case v != expected:
 		return false, Conflict(expected, v)
 	case late(ctx):

@@ -156,6 +156,9 @@ func (t *TPM) First(ctx context.Context, handle uint32) (int64, error) {
 
 // first increments an index that has no value; one that has a value is only read.
 func (t *TPM) first(ctx context.Context) (v int64, issued bool, err error) {
+	if t.refusal != nil {
+		return 0, false, t.refusal
+	}
 	c, err := t.dial(ctx)
 	if err != nil {
 		return 0, false, err
@@ -166,11 +169,11 @@ func (t *TPM) first(ctx context.Context) (v int64, issued bool, err error) {
 		return 0, false, err
 	}
 	if err := c.Authorize(t.auth); err != nil {
-		return 0, false, fault(err)
+		return 0, false, t.shown(err)
 	}
 	if !i.Written {
 		if err := c.Try(t.index, i); err != nil {
-			return 0, false, fault(err)
+			return 0, false, t.shown(err)
 		}
 		if late(ctx) {
 			return 0, false, Unavailable(context.DeadlineExceeded, "the time for the increment has passed")
@@ -189,7 +192,7 @@ func (t *TPM) first(ctx context.Context) (v int64, issued bool, err error) {
 		}
 	}
 	if v, err = c.Value(t.index, i); err != nil {
-		return 0, issued, fault(err)
+		return 0, issued, t.shown(err)
 	}
 	return v, issued, nil
 }

@@ -55,6 +55,7 @@ type TPM struct {
 	port    chip.Port
 	auth    []byte
 	machine Machine
+	refusal error // why the secret is not shown to the TPM again; guarded by the turn
 }
 
 // OpenTPM checks the configuration. It does not touch the TPM: one that is away
@@ -161,6 +162,17 @@ func (t *TPM) facts(c *chip.Conn) (Facts, chip.Self, error) {
 		}
 	}
 	return f, s, nil
+}
+
+// shown gives an error of the secret's use its class. A secret that was refused is not
+// shown again as long as this process lives: whoever looks at the counter every few
+// seconds would otherwise lock the TPM for everything on the host, within a minute.
+func (t *TPM) shown(err error) error {
+	err = fault(err)
+	if classOf(err) == ClassRefused {
+		t.refusal = err
+	}
+	return err
 }
 
 // fault gives an error of the chip its class. A refused secret ends everything;

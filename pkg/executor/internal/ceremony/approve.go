@@ -140,6 +140,9 @@ func (c *Ceremony) refused(s *store.Store, by record.Actor, event record.Event, 
 	if code := errs.CodeOf(err); code == errs.Internal || code == errs.UnknownOutcome || code == errs.Unavailable {
 		return err
 	}
+	if errs.Public(err).Class == "disk_full" { // no judgement of the file, and no room for its row
+		return err
+	}
 	return c.denied(s, by, event, &gate.Denied{Reason: gate.Reasoned(err, otherwise), RequestID: request, ContractID: contract, Err: err})
 }
 

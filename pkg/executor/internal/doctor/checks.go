@@ -6,6 +6,7 @@ import (
 
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/artifact/change"
+	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/exchange"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
@@ -26,6 +27,7 @@ var checks = []struct {
 	{"appliance.identity", "the appliance is the one that changes were made on", identity},
 	{"appliance.package_version", "the appliance runs a version and settings on which the change is proven", version},
 	{"store.permissions", "nobody else can reach the store", permissions},
+	{"store.space", "there is room for a change", space},
 	{"store.integrity", "the store is what executord wrote", integrity},
 	{"anchor.provisioned", "the store is founded on a counter", provisioned},
 	{"anchor.verified", "the counter agrees with the store", verified},
@@ -154,12 +156,25 @@ func permissions(s *subject) finding {
 	}
 	err := s.Permissions()
 	switch {
-	case err == nil, class(err) == "already_running": // the lock is our own, and all before it was sound
+	case err == nil, class(err) == "disk_full", class(err) == "already_running": // all before it was sound; the lock is our own
 		return pass("")
 	case class(err) == "store_permissions":
 		return fail("somebody else can reach the store, or a directory above it", "give the directory to executord alone, mode 0700, and let nobody else write above it")
 	}
 	return unknown("the directory could not be looked at", "see executord's log")
+}
+
+func space(s *subject) finding {
+	if s.Permissions == nil {
+		return unknown("the directory was not looked at", "")
+	}
+	switch err := s.Permissions(); {
+	case class(err) == "disk_full":
+		return fail("less than 8 MiB are free beside the store, so no change is begun", "make room on the file system of store_dir")
+	case err != nil && class(err) != "already_running":
+		return unknown("the directory could not be looked at", "see store.permissions")
+	}
+	return pass("")
 }
 
 func integrity(s *subject) finding {
@@ -195,13 +210,22 @@ func verified(s *subject) finding {
 		return fail("it does not: the store was restored, or somebody else moved the counter",
 			"find out which; then mcpctl anchor status -o anchor.json and a signed rebaseline")
 	case change.EvidenceUnreachable:
-		return fail("the counter cannot be read", "check the TPM, or the witness host and the way to it")
+		return unreadable(s.found.Unread)
 	case change.EvidenceStoreError:
 		return fail("the store cannot be read", "see store.integrity")
 	case change.EvidenceInvalid:
 		return fail("the configuration is not sound", "executord --check-config")
 	}
 	return absent("there is nothing to compare yet", "mcpctl anchor status says what comes next")
+}
+
+// unreadable says why the counter cannot be read and what to do about it: in the words
+// of its own error, which name no path and quote nobody.
+func unreadable(err error) finding {
+	if e := errs.Public(err); err != nil && e.Next != "" {
+		return fail("the counter cannot be read: "+e.Msg, e.Next)
+	}
+	return fail("the counter cannot be read", "check the TPM, or the witness host and the way to it")
 }
 
 func assurance(s *subject) finding {

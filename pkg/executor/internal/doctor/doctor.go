@@ -20,7 +20,7 @@ type Facts struct {
 	Sealed  bool   // the keys came as credentials of the service manager
 
 	Authorities *authority.Set
-	Permissions func() error // looks at the store's directory and all above it
+	Permissions func() error // looks at the store's directory, all above it, and the room that is left
 	Appliance   Surveyor
 }
 

@@ -98,7 +98,7 @@ func TestAHealthyExecutordPassesEveryCheckInItsOrder(t *testing.T) {
 		}
 	}
 	want := strings.Fields(`executor.version config.complete authorities.disjoint authorities.pinned tls.not_insecure appliance.identity
-appliance.package_version store.permissions store.integrity anchor.provisioned anchor.verified anchor.assurance anchor.lockout keys.sealed
+appliance.package_version store.permissions store.space store.integrity anchor.provisioned anchor.verified anchor.assurance anchor.lockout keys.sealed
 clock.sane rate.lockout_clear requests.none_stuck endpoints.single_entry lab test_build`)
 	if diff := cmp.Diff(want, ids); diff != "" {
 		t.Error(diff)
@@ -144,6 +144,7 @@ func TestWhatIsIllIsNamedAndSaysWhatToDo(t *testing.T) {
 		{"links", "appliance.package_version", failed, "setting", func(p *patient) { p.appliance.Change(func(s *aliastest.State) { s.Links = true }) }},
 		{"nobody asked", "appliance.package_version", isUnknown, "not asked", func(p *patient) { p.facts.Appliance = nil }},
 		{"open directory", "store.permissions", failed, "0700", func(p *patient) { p.facts.Permissions = func() error { return coded("store_permissions") } }},
+		{"full disk", "store.space", failed, "make room", func(p *patient) { p.facts.Permissions = func() error { return coded("disk_full") } }},
 		{"cannot look", "store.permissions", isUnknown, "", func(p *patient) { p.facts.Permissions = func() error { return errors.New("outside /etc") } }},
 		{"damage", "store.integrity", failed, "chain_row at audit row 3", func(p *patient) {
 			p.report, p.verify = &store.Report{Finding: &store.Finding{Class: "chain_row", Seq: 3}}, coded("store_integrity")

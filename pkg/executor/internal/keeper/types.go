@@ -96,6 +96,7 @@ type Discovery struct {
 	Evidence      change.Evidence
 	Facts         anchor.Facts
 	Witness       *int64          // the counter's value, nil when it cannot be read; before a store stands on it too
+	Unread        error           // why the counter cannot be read; nil when it can, and when there is nothing to read yet
 	Executor      change.Executor // members that are not known are ""
 	AttestationID string
 	Account       string

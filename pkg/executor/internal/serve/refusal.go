@@ -38,8 +38,9 @@ func refusal(err error) error {
 }
 
 // plain are the classes of what looks like a judgement and is none: the file was
-// accepted and its attempt has not begun, or no file of this peer is looked at.
-var plain = map[string]bool{"not_begun": true, "denials": true}
+// accepted and its attempt has not begun, no file of this peer is looked at, or there is
+// no room to keep what it starts.
+var plain = map[string]bool{"not_begun": true, "denials": true, "disk_full": true}
 
 // standing are the reasons of the audit that speak of executord itself, whatever the
 // file: an operator must see them.

@@ -69,7 +69,7 @@ type Facts struct {
 
 	Authorities *authority.Set
 	Limits      store.Limits
-	Permissions func() error // looks at the store's directory and all above it
+	Permissions func() error // looks at the store's directory, all above it, and the room that is left
 	Appliance   doctor.Surveyor
 	Metrics     *metrics.Registry // nil: none are kept
 }

@@ -42,6 +42,9 @@ func (c *Config) Check() error {
 	return place.Look(c.Dir, c.KeyPaths)
 }
 
+// Room refuses when there is no room for a change beside the store.
+func (c *Config) Room() error { return place.Room(c.Dir) }
+
 func (c *Config) check() error {
 	rule := ""
 	switch {
@@ -95,7 +98,11 @@ func Create(c Config, seed Seed) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.Found(func(f *os.File) error { return found(f, c, seed) }); err != nil {
+	err = dir.Space()
+	if err == nil {
+		err = dir.Found(func(f *os.File) error { return found(f, c, seed) })
+	}
+	if err != nil {
 		dir.Close()
 		return nil, err
 	}

@@ -73,6 +73,16 @@ func Look(path string, keyPaths []string) error {
 	return err
 }
 
+// Room says whether there is room for a change, as Space does, without the lock.
+func Room(path string) error {
+	d, err := reach(path, nil)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Space()
+}
+
 func reach(path string, keyPaths []string) (*Dir, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return nil, refuse(nil, "the path must be absolute and without . or ..", "write the full path")
@@ -278,7 +288,11 @@ func (d *Dir) fresh(name string, fill func(*os.File) error) error {
 	if err != nil {
 		return errs.Wrap(err, errs.Unavailable, "a new file cannot be made in store_dir").WithClass("store_write")
 	}
-	return fill(os.NewFile(uintptr(fd), filepath.Join(d.path, name)))
+	if err := fill(os.NewFile(uintptr(fd), filepath.Join(d.path, name))); err != nil {
+		_ = unix.Unlinkat(d.fd, name, 0) // it is worth nothing, and would take room on a full disk
+		return err
+	}
+	return nil
 }
 
 func (d *Dir) sync() error {

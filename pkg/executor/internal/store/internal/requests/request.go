@@ -162,7 +162,7 @@ type Denial struct {
 // are used up: the last one says so. What the file named goes into the row only if it
 // exists here, so that nobody writes words of his own into the audit.
 func (s Requests) Deny(d Denial) (seq int64, err error) {
-	return seq, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		row, last, err := s.core.Limits.Denial(tx, d.By)
 		if err != nil || !row {
 			return err
@@ -190,6 +190,10 @@ func (s Requests) Deny(d Denial) (seq int64, err error) {
 		seq = tx.Seq()
 		return nil
 	})
+	if err != nil {
+		seq = 0 // the row that nobody will find
+	}
+	return seq, err
 }
 
 // Paused says until when a peer's submissions are not looked at, after too many
