@@ -7,6 +7,7 @@ import (
 
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/executor/internal/anchor/anchortest"
+	"pfsensemcp/pkg/executor/internal/ceremony"
 	"pfsensemcp/pkg/executor/internal/ceremony/ceremonytest"
 	"pfsensemcp/pkg/executor/internal/store/record"
 )
@@ -98,5 +99,44 @@ func TestN4ACounterThatMovedByMoreThanOneSettlesNothing(t *testing.T) {
 	}
 	if done, _ := m.Contract(k.ContractID); done.State != record.Reconciliation || !m.Y.Status().Constructible {
 		t.Errorf("%s, %+v", done.State, m.Y.Status())
+	}
+}
+
+// Review 24: an increment that timed out may land after the first read of a new start.
+// Only a second read, apart from it, says that nothing happened.
+func TestReview24AnIncrementThatLandsBetweenTheTwoReadsOfAStartIsSeen(t *testing.T) {
+	for _, lands := range []bool{true, false} {
+		m := during(t, ceremonytest.Options{Config: func(c *ceremony.Config) { c.Windows.Patience = 400 * time.Millisecond }})
+		k := m.Authorized(text)
+		m.Counter.OnAdvance(anchortest.Pending)
+		_, _ = m.Confirm(k)
+		if done, _ := m.Contract(k.ContractID); done.State != record.Executing {
+			t.Fatal(done.State)
+		}
+		_ = m.Stop()
+		reads := m.Counter.Reads()
+		landed := make(chan struct{})
+		go func() {
+			defer close(landed)
+			for m.Counter.Reads() == reads { // the first read of the start
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(50 * time.Millisecond)
+			if lands {
+				m.Counter.Land()
+			}
+		}()
+		m.Open()
+		<-landed
+		want, why := record.Failed, record.ReasonBeforeAnchor
+		if lands {
+			want, why = record.Reconciliation, record.ReasonInterrupted
+		}
+		if done, res := m.Contract(k.ContractID); done.State != want || res.Reason != why || m.Sends() != 0 {
+			t.Errorf("lands %v: %s %s, %d sends", lands, done.State, res.Reason, m.Sends())
+		}
+		if st := m.Y.Status(); !st.Constructible {
+			t.Errorf("lands %v: %+v", lands, st)
+		}
 	}
 }
