@@ -284,3 +284,18 @@ func TestN6AnEmulatedCounterCarriesNothingOutsideALaboratory(t *testing.T) {
 		t.Error("a store founded on a hardware counter opened over an emulated one")
 	}
 }
+
+// TestN3ACounterThatCannotBeAskedIsNotSaidToBeGone: who is told that the counter is
+// lost founds a new store, and throws away what was approved and sent.
+func TestN3ACounterThatCannotBeAskedIsNotSaidToBeGone(t *testing.T) {
+	h := ceremonytest.New(t, ceremonytest.Options{})
+	h.Counter.Break(anchortest.Unavailable)
+	st, err := h.Y.AnchorState(t.Context())
+	if err != nil || st.Step != anchor.Recorded || st.Discovery.Evidence.Anchor != change.EvidenceUnreachable {
+		t.Fatalf("%v %s, %v", st.Step, st.Discovery.Evidence.Anchor, err)
+	}
+	h.Counter.Break(anchortest.Works)
+	if st, err = h.Y.AnchorState(t.Context()); err != nil || st.Step != anchor.Operational {
+		t.Errorf("%v, %v", st.Step, err)
+	}
+}

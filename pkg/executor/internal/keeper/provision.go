@@ -17,6 +17,11 @@ func (k *Keeper) AnchorState(ctx context.Context) (AnchorState, error) {
 		Handle: st.Discovery.Facts.Index, Secret: true, Defined: st.Discovery.Facts.Defined, Foreign: st.Discovery.Facts.Foreign,
 		Written: st.Discovery.Facts.Written, Seeded: st.Discovery.Seeded, Complete: st.Discovery.Complete,
 	}
+	if s.Seeded && st.Discovery.Facts == (anchor.Facts{}) {
+		// The TPM said nothing. A counter that cannot be asked is not one that is gone, and
+		// who is told that it is would throw a good store away.
+		s.Handle, s.Foreign, s.Defined, s.Written = 1, false, true, true
+	}
 	ev := st.Discovery.Evidence
 	if ev.Baseline != nil {
 		s.Stored = *ev.Baseline

@@ -303,10 +303,10 @@ func (k *Keeper) Status() Status {
 	switch {
 	case !k.Enabled:
 		st.Why = "write_disabled"
+	case st.Quarantine != "": // before the next: a broken store shows no record of its founding
+		st.Why = "quarantine"
 	case k.store.Load() == nil || !k.complete.Load():
 		st.Why = "unprovisioned"
-	case st.Quarantine != "":
-		st.Why = "quarantine"
 	}
 	st.Constructible = st.Why == ""
 	return st
