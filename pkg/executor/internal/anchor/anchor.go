@@ -64,6 +64,8 @@ type Facts struct {
 type Planner interface {
 	// Plan looks and changes nothing.
 	Plan(ctx context.Context) (Plan, error)
+	// At looks at what stands at a handle, which is not chosen by that.
+	At(ctx context.Context, handle uint32) (Facts, error)
 	// Define defines the index and compares the public area that the TPM then
 	// shows (S3). Conflict when anything stands at the handle.
 	Define(ctx context.Context, handle uint32) error

@@ -21,7 +21,7 @@ func (t *TPM) Plan(ctx context.Context) (Plan, error) {
 		return Plan{}, err
 	}
 	defer c.End()
-	facts, self, err := t.facts(c)
+	facts, self, err := t.facts(c, t.index)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -2,6 +2,7 @@ package anchor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -121,7 +122,10 @@ func (t *TPM) identify(c *chip.Conn) (*chip.Index, error) {
 }
 
 // Facts reads what the TPM shows without the index's secret.
-func (t *TPM) Facts(ctx context.Context) (Facts, error) {
+func (t *TPM) Facts(ctx context.Context) (Facts, error) { return t.At(ctx, 0) }
+
+// At looks at what stands at a handle, 0 for the one in use. It does not choose it.
+func (t *TPM) At(ctx context.Context, handle uint32) (Facts, error) {
 	if err := t.take(ctx); err != nil {
 		return Facts{}, err
 	}
@@ -131,12 +135,13 @@ func (t *TPM) Facts(ctx context.Context) (Facts, error) {
 		return Facts{}, err
 	}
 	defer c.End()
-	f, _, err := t.facts(c)
+	f, _, err := t.facts(c, cmp.Or(handle, t.index))
 	return f, err
 }
 
-func (t *TPM) facts(c *chip.Conn) (Facts, chip.Self, error) {
-	f := Facts{Backend: TPMLocal, Index: t.index, Assurance: Unknown}
+// facts looks at a handle, 0 for none.
+func (t *TPM) facts(c *chip.Conn, index uint32) (Facts, chip.Self, error) {
+	f := Facts{Backend: TPMLocal, Index: index, Assurance: Unknown}
 	s, err := c.Self(t.machine)
 	if err != nil {
 		return f, s, fault(err)
@@ -145,10 +150,10 @@ func (t *TPM) facts(c *chip.Conn) (Facts, chip.Self, error) {
 	if change.Token(s.Manufacturer) && len(s.Manufacturer) <= maxManufacturer {
 		f.Manufacturer = s.Manufacturer
 	}
-	if t.index == 0 {
+	if index == 0 {
 		return f, s, nil
 	}
-	i, err := c.Find(t.index)
+	i, err := c.Find(index)
 	switch {
 	case err != nil:
 		return f, s, fault(err)

@@ -2,7 +2,6 @@ package ceremony
 
 import (
 	"context"
-	"time"
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/anchor"
@@ -63,19 +62,8 @@ const challenges = 6
 // Challenge answers a key challenge, so that mcpctl can see that this daemon's API key
 // is not mcpd's. More would be an oracle.
 func (c *Ceremony) Challenge(challenge [32]byte) ([32]byte, error) {
-	now := c.Store.Clock.Read()
-	at := time.UnixMilli(now.BootMS) // the clock that nobody sets
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var kept []time.Time
-	for _, t := range c.asked {
-		if at.Sub(t) < time.Minute {
-			kept = append(kept, t)
-		}
-	}
-	if c.asked = kept; len(kept) >= challenges {
+	if !c.asked.Take(c.Store.Clock.Read().BootMS, 0, challenges, challenges) {
 		return [32]byte{}, errs.New(errs.Exhausted, "too many key challenges within a minute").WithClass("rate_minute").WithNext("ask again in a minute")
 	}
-	c.asked = append(c.asked, at)
 	return c.Config.Challenge(challenge), nil
 }

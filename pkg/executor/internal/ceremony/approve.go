@@ -1,6 +1,7 @@
 package ceremony
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -251,19 +252,8 @@ func (c *Ceremony) begin(ctx context.Context, run func(context.Context, func(rec
 	if err := c.hand(ctx, j); err != nil {
 		return record.Contract{}, err
 	}
-	select {
-	case a := <-first:
-		return a.k, a.err
-	case <-ctx.Done():
-		return record.Contract{}, late(ctx)
-	case <-c.stopped:
-	}
-	select {
-	case a := <-first: // its last step
-		return a.k, a.err
-	default:
-		return record.Contract{}, broken()
-	}
+	a, err := await(ctx, c, first)
+	return a.k, cmp.Or(err, a.err)
 }
 
 // check is a gate that is run again inside the attempt, right before T4.

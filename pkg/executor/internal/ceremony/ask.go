@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"time"
 
 	"pfsensemcp/pkg/artifact/change"
@@ -44,12 +43,6 @@ type polled struct {
 	state string // Verified, Refused when it could not be read, "" when the text is gone
 }
 
-// visit is a read of the appliance that a client's request was worth.
-type visit struct {
-	uid uint32
-	at  int64 // boot milliseconds
-}
-
 // Ask opens a request or tells how the newest one with the same content stands. It
 // never authorizes and never sends; whatever goes wrong is Refused. A poll waits for
 // no step of the writer.
@@ -78,9 +71,11 @@ func (c *Ceremony) Ask(ctx context.Context, uid uint32, aliasName, description s
 }
 
 // wish has the writer make a new request. Of all that ask, one at a time stands in the
-// writer's line, so that clients never make an operator wait for more than one look.
+// writer's line, so that clients never make an operator wait for more than one look. The
+// store counts the requests that were opened; what is refused after a look (no such
+// alias, nothing to change) leaves nothing there and costs the appliance as much.
 func (c *Ceremony) wish(ctx context.Context, uid uint32, aliasName, text string) error {
-	if !c.mayLook(uid) {
+	if l := c.Store.Limits; !c.wishes.Take(c.Store.Clock.Read().BootMS, uid, 2*l.RequestsPerMinutePerUID, 2*l.RequestsPerMinute) {
 		return errs.New(errs.Exhausted, "too many requests within a minute").WithClass("rate_minute")
 	}
 	select {
@@ -90,27 +85,6 @@ func (c *Ceremony) wish(ctx context.Context, uid uint32, aliasName, text string)
 		return late(ctx)
 	}
 	return c.do(ctx, func(ctx context.Context) error { return c.request(ctx, uid, aliasName, text) })
-}
-
-// mayLook bounds how often requests read the appliance. The store counts those that
-// were opened; what is refused after a look (no such alias, nothing to change) leaves
-// nothing there and costs the appliance as much.
-func (c *Ceremony) mayLook(uid uint32) bool {
-	now := c.Store.Clock.Read().BootMS
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.visits = slices.DeleteFunc(c.visits, func(l visit) bool { return now-l.at >= time.Minute.Milliseconds() })
-	own := 0
-	for _, l := range c.visits {
-		if l.uid == uid {
-			own++
-		}
-	}
-	if own >= 2*c.Store.Limits.RequestsPerMinutePerUID || len(c.visits) >= 2*c.Store.Limits.RequestsPerMinute {
-		return false
-	}
-	c.visits = append(c.visits, visit{uid, now})
-	return true
 }
 
 // poll answers from the newest request with the key; known is false when that is over

@@ -1,6 +1,7 @@
 package ceremony
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -24,11 +25,12 @@ type Ceremony struct {
 	deadline atomic.Int64  // boot milliseconds by which the writer's step ends, 0 when idle
 	asking   chan struct{} // holds a token while no client's request waits for the writer
 
+	wishes keeper.Pace // reads of the appliance for new requests
+	asked  keeper.Pace // key challenges that were answered
+
 	mu      sync.Mutex
 	names   map[string]string  // request id to the interface representation of its preview
 	polled  map[string]*polled // request id to the last look at a verified change
-	visits  []visit            // reads of the appliance for new requests within the last minute
-	asked   []time.Time        // key challenges answered within the last minute
 	relayed int                // relayed files that wait for the writer
 }
 
@@ -131,18 +133,24 @@ func (c *Ceremony) do(ctx context.Context, run func(context.Context) error) erro
 	if err := c.hand(ctx, j); err != nil {
 		return err
 	}
+	done, err := await(ctx, c, j.done)
+	return cmp.Or(err, done)
+}
+
+// await waits for the answer to a step.
+func await[A any](ctx context.Context, c *Ceremony, from <-chan A) (a A, err error) {
 	select {
-	case err := <-j.done:
-		return err
+	case a = <-from:
+		return a, nil
 	case <-ctx.Done():
-		return late(ctx)
+		return a, late(ctx)
 	case <-c.stopped:
 	}
 	select {
-	case err := <-j.done: // its last step
-		return err
+	case a = <-from: // to the writer's last step
+		return a, nil
 	default:
-		return broken()
+		return a, broken()
 	}
 }
 

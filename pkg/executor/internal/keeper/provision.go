@@ -77,7 +77,7 @@ func (k *Keeper) Provision(ctx context.Context, _ record.Actor, handle uint32, e
 	if st.Step != expected {
 		return st, errs.New(errs.Conflict, "provisioning is at another step than the one that was shown").WithClass("conflict").WithNext("look again: mcpctl anchor status")
 	}
-	if err := k.Counter.Use(handle, ""); err != nil { // no store pins one yet
+	if err := k.choose(ctx, handle, false); err != nil {
 		return st, err
 	}
 	if st, err = k.AnchorState(ctx); err != nil {
@@ -133,8 +133,30 @@ func (k *Keeper) suits(ctx context.Context, handle uint32) (anchor.Facts, error)
 	return f, nil
 }
 
+// choose has the backend use a handle, which no store pins yet. It looks first: what is
+// in use stays so until the process ends, and a person may have typed another handle.
+func (k *Keeper) choose(ctx context.Context, handle uint32, counts bool) error {
+	f, err := k.Counter.Facts(ctx)
+	if err == nil && f.Index == 0 {
+		var planner anchor.Planner
+		if planner, err = k.planner(); err == nil {
+			f, err = planner.At(ctx, handle)
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case f.Index != handle:
+		return errs.New(errs.Conflict, "the counter in use is at another handle").WithClass("conflict").WithNext("see which one: mcpctl anchor status")
+	case f.Foreign || counts && (!f.Defined || !f.Written):
+		return errs.New(errs.Conflict, "there is no counter of ours at this handle").WithClass("anchor_name").
+			WithNext("see which handles there are: mcpctl anchor plan")
+	}
+	return k.Counter.Use(handle, "")
+}
+
 func (k *Keeper) seed(ctx context.Context, value int64, handle uint32) error {
-	if err := k.Counter.Use(handle, ""); err != nil { // no store pins one yet
+	if err := k.choose(ctx, handle, true); err != nil {
 		return err
 	}
 	f, err := k.suits(ctx, handle)

@@ -171,6 +171,7 @@ func (f *Fake) read(ctx context.Context, x Fault) (int64, error) {
 	case !f.facts.Written:
 		return 0, anchor.Unavailable(nil, "scripted: the counter has no value yet")
 	}
+	f.pinned = f.facts.Name // the first that is seen
 	return f.value, nil
 }
 
@@ -250,6 +251,15 @@ func (f *Fake) Plan(ctx context.Context) (anchor.Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// At returns the facts of the Fake's own handle; at every other stands nothing.
+func (f *Fake) At(ctx context.Context, handle uint32) (anchor.Facts, error) {
+	facts, err := f.Facts(ctx)
+	if err == nil && handle != facts.Index {
+		facts.Index, facts.Name, facts.Defined, facts.Written = handle, "", false, false
+	}
+	return facts, err
 }
 
 // Define defines the index.
