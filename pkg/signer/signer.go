@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"pfsensemcp/pkg/artifact"
@@ -43,6 +44,11 @@ const usage = `mcpsign signs, off the host, what the executor prepared.
 OWNER is authorization, confirmation or reconciliation; a machine holds the key of
 one of them. The key, the pins file (pins.json) and the log of signatures lie in
 the directory mcpsign below the user's configuration directory (~/.config).
+OUTCOME is confirmed_applied or confirmed_not_applied, of an undo
+confirmed_rollback_applied or confirmed_rollback_not_applied. REASON is
+store_restored_from_backup, counter_advanced_elsewhere, interrupted_attempt_lost or
+clock_poisoned.
+Example: mcpsign sign-authorization -i preview.json -o authorization.json
 `
 
 // command is one verb.
@@ -69,12 +75,16 @@ func commands() []command {
 // Run runs one command and returns the exit code: 0 signed or shown, 1 refused, 2
 // not understood.
 func Run(e Env, args []string) int {
+	if slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "-help" || a == "--help" }) {
+		return e.report(e.say(usage))
+	}
 	if len(args) > 0 {
 		for _, c := range commands() {
 			if c.name == args[0] {
 				return e.report(c.run(&e, args[1:]))
 			}
 		}
+		return e.report(&misuse{"there is no such command"})
 	}
 	return e.report(&misuse{"say what to do"})
 }

@@ -13,6 +13,7 @@ import (
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/canon"
+	"pfsensemcp/pkg/signer/internal/review"
 )
 
 func preview(t testing.TB, alter ...func(*artifact.Preview)) []byte {
@@ -473,6 +474,22 @@ func TestCommandLinesThatAreNotUnderstoodExitTwo(t *testing.T) {
 	for _, verb := range []string{"help", "version"} {
 		if r := m.run(nil, verb); r.code != 0 || !strings.Contains(r.shown, "mcpsign") {
 			t.Errorf("%s: exit %d, %s", verb, r.code, r.shown)
+		}
+	}
+	// Who asks for help is shown all of it and signs nothing, whatever else was typed.
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"keygen", "--help"}, {"sign-authorization", "-i", "x", "-o", "y", "-help"}} {
+		if r := m.run(nil, args...); r.code != 0 || !strings.Contains(r.shown, "Example: mcpsign") || strings.Count(r.shown, "\n") > 24 {
+			t.Errorf("%q: exit %d, %s", args, r.code, r.shown)
+		}
+	}
+	for word := range review.Outcomes() {
+		if !strings.Contains(usage, word) {
+			t.Errorf("the help does not name the outcome %s", word)
+		}
+	}
+	for word := range review.Reasons() {
+		if !strings.Contains(usage, word) {
+			t.Errorf("the help does not name the reason %s", word)
 		}
 	}
 }
