@@ -43,8 +43,8 @@ type Host struct {
 
 // The ways to believe the appliance.
 const (
-	TLSStrict = "strict" // this host's layout.Authorities
-	TLSAuto   = "auto"   // one file of layout.Authorities
+	TLSStrict = "strict" // this host's authorities
+	TLSAuto   = "auto"   // one file of authorities
 	TLSPin    = "pin"    // the certificate's key and nothing else
 )
 

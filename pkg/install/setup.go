@@ -38,7 +38,7 @@ func (p *Plan) Trust() string {
 	case p.trust.ca != nil:
 		return "by the authority in " + layout.CAPEM
 	case p.trust.pin != "":
-		return "by this host's layout.Authorities and its pin"
+		return "by this host's authorities and its pin"
 	}
 	return "by this host's authorities"
 }

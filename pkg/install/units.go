@@ -28,8 +28,8 @@ func unitOf(path string) []string {
 // Booted says whether systemd runs this host.
 func (h *Host) Booted() bool { return h.exists("/run/systemd/system") }
 
-// Start makes systemd read what was written, enables the target and starts it; layout.Units
-// whose files changed are started anew. An executord that lacks its layout.Authorities is
+// Start makes systemd read what was written, enables the target and starts it; units
+// whose files changed are started anew. An executord that lacks its authorities file is
 // left alone: it would only fail.
 func (h *Host) Start(ctx context.Context, p *Plan) error {
 	if !h.Booted() {

@@ -10,7 +10,8 @@
 //
 // One uid for everything is what this package cannot do without: it removes the
 // walls between the users of a host install, so it is for trying the suite, and
-// executord started by it never holds a write configuration.
+// executord started by it holds a write configuration in the rehearsal alone, of a
+// laboratory's store, an emulated TPM and the pretend appliance.
 //
 // The attack it stops: a runtime directory somebody else made or can reach,
 // where they would put a socket of their own under a daemon's name.

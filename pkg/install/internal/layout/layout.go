@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// The places, all of them fixed: the units and the doctor know them tov.
+// The places, all of them fixed: the units and the doctor know them too.
 const (
 	etc         = "/etc/pfsense-mcp/"
 	credentials = etc + "credentials/"
