@@ -599,3 +599,38 @@ func TestA2G7OfManyWhoAskForTheSameAtOnceOneRequestIsMade(t *testing.T) {
 	}
 	t.Log(said)
 }
+
+// A9 as owners meet it: the counter is in every plan, so a change that is executed voids
+// all other approvals, and approvals are serial by themselves.
+func TestA9AnExecutionVoidsEveryOtherApproval(t *testing.T) {
+	m := during(t, ceremonytest.Options{})
+	prepare := func(name string) record.Contract {
+		t.Helper()
+		m.Clock.Pass(time.Second)
+		_, id := m.AskFor(name, "words")
+		k, err := m.Y.Authorize(t.Context(), ceremonytest.By, m.Authorization(m.Preview(id)))
+		if err != nil {
+			t.Fatalf("%v: %s", err, m.Last())
+		}
+		return k
+	}
+	first, second := prepare(ceremonytest.Alias), prepare(ceremonytest.Other)
+	_, id := m.AskFor("Admin_PCs", "words")
+	third := m.Authorization(m.Preview(id))
+	confirmation := m.Confirmation(second)
+	if _, err := m.Confirm(first); err != nil {
+		t.Fatal(err)
+	}
+	if done, _ := m.Contract(first.ContractID); done.State != record.Verified {
+		t.Fatal(done.State)
+	}
+	if _, err := m.Y.Confirm(t.Context(), ceremonytest.By, confirmation); errs.Public(err).Class != ceremony.ClassDenied {
+		t.Errorf("the second: %v", err)
+	}
+	if _, err := m.Y.Authorize(t.Context(), ceremonytest.By, third); errs.Public(err).Class != ceremony.ClassDenied {
+		t.Errorf("the third: %v", err)
+	}
+	if done, _ := m.Contract(second.ContractID); done.State != record.Prepared || done.Confirmed() || m.Sends() != 1 || m.Counter.Advances() != 1 {
+		t.Errorf("%s, %d sends, %d ticks", done.State, m.Sends(), m.Counter.Advances())
+	}
+}
