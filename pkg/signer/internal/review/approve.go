@@ -195,7 +195,9 @@ func Confirmation(c Context, b []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.ExpectedAuthority != self {
+	// The file names one confirmation owner; where several are pinned, any of them may
+	// sign, and the executor takes any of them.
+	if _, pinned := pin.Authorities.Lookup(authority.Confirmation, p.ExpectedAuthority); !pinned {
 		return nil, vault.Refuse("the executor expects another confirmation owner", "carry the file to that owner, or have the authorities file corrected")
 	}
 	if err := pin.Authorities.Verify(&p.Authorization); err != nil {
