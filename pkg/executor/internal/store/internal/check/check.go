@@ -87,48 +87,28 @@ type Pin struct {
 	Rows map[int64]string // MACs by sequence number
 }
 
-// seen is what the chain says of one contract.
-type seen struct {
-	state    record.State
-	version  int64
-	digest   string // of the contract's row
-	send     string // of its row of sends
-	request  string
-	released bool
-	known    bool // its row was met
-}
-
-// asked is what the chain says of one request.
-type asked struct {
-	status   string
-	previews int64
-}
-
 type checker struct {
 	tx        *rows.Tx
 	report    Report
 	anchor    *record.Anchor
-	contracts map[string]*seen
-	requests  map[string]*asked
-	uses      map[string]bool // digests of consumed rows
+	contracts map[name]*seen
+	requests  map[name]*asked
+	uses      map[digest]bool // of consumed rows
 	prov      string
-	olds      map[string]record.OldKey
 	sum       *big.Int
-	sealed    map[string]record.Sealed // what rows say of sealed members
-	holds     map[string]string        // reservations: target to contract
-	states    map[string]*record.Contract
-	results   map[string]record.Result
-	live      map[string]record.Request
-	seqs      map[string]int64 // preview_seq of the previews' rows
+	holds     map[digest]name // reservations: target to contract
+	words     map[string]string
+	sealed    int64 // members that rows own
+	unsealed  bool  // one of them is not there, or is not the one
+	strays    int   // rows of results, requests and previews of which the chain knows nothing
 }
 
 // Run verifies. A finding stands in the report and is the error; any other error
 // says that the store could not be read.
 func Run(tx *rows.Tx, pin Pin) (Report, error) {
 	c := &checker{
-		tx: tx, contracts: map[string]*seen{}, requests: map[string]*asked{}, uses: map[string]bool{}, olds: map[string]record.OldKey{},
-		sum: new(big.Int), sealed: map[string]record.Sealed{}, holds: map[string]string{}, states: map[string]*record.Contract{},
-		results: map[string]record.Result{}, live: map[string]record.Request{}, seqs: map[string]int64{},
+		tx: tx, contracts: map[name]*seen{}, requests: map[name]*asked{}, uses: map[digest]bool{}, sum: new(big.Int),
+		holds: map[digest]name{}, words: map[string]string{},
 	}
 	for _, step := range []func() error{
 		c.identity, func() error { return c.chain(pin) }, c.rows, c.members, c.set, c.contractRows, c.requestRows,
@@ -223,16 +203,17 @@ func (c *checker) follow(a *record.Audit) error {
 	case record.Contracts:
 		return c.step(a)
 	case record.Sends:
-		s := c.contracts[a.ContractID]
+		s := c.contract(a.ContractID)
 		if s == nil {
 			return bad(Transition, a.Seq)
 		}
-		s.send = a.RecordDigest
+		s.send, s.sent = digestOf(a.RecordDigest), a.RecordDigest != ""
 	case record.Consumed:
-		if c.uses[a.RecordDigest] {
+		d := digestOf(a.RecordDigest)
+		if c.uses[d] {
 			return bad(Transition, a.Seq)
 		}
-		c.uses[a.RecordDigest] = true
+		c.uses[d] = true
 	case record.Anchors:
 		c.prov = a.RecordDigest
 	case record.Requests:
@@ -241,22 +222,41 @@ func (c *checker) follow(a *record.Audit) error {
 	return nil
 }
 
+// contract returns what is known of a contract, nil for nothing.
+func (c *checker) contract(id string) *seen {
+	n, ok := nameOf(id)
+	if !ok {
+		return nil
+	}
+	return c.contracts[n]
+}
+
+// request returns what is known of a request, nil for nothing.
+func (c *checker) request(id string) *asked {
+	n, ok := nameOf(id)
+	if !ok {
+		return nil
+	}
+	return c.requests[n]
+}
+
 func (c *checker) step(a *record.Audit) error {
-	s := c.contracts[a.ContractID]
-	from, to := record.State(a.From), record.State(a.To)
-	if (a.Event == record.ContractCreated) != (s == nil) || a.Version == nil {
+	s, r := c.contract(a.ContractID), c.request(a.RequestID)
+	id, named := nameOf(a.ContractID)
+	request, _ := nameOf(a.RequestID)
+	from, to := record.State(c.word(a.From)), record.State(c.word(a.To))
+	if (a.Event == record.ContractCreated) != (s == nil) || a.Version == nil || !named || r == nil {
 		return bad(Transition, a.Seq)
 	}
 	if s == nil {
-		s = &seen{request: a.RequestID, version: -1}
-		c.contracts[a.ContractID] = s
-		if r := c.requests[a.RequestID]; r == nil || r.status != string(record.Open) {
+		s = &seen{request: request, version: -1}
+		c.contracts[id] = s
+		if r.status != string(record.Open) {
 			return bad(Transition, a.Seq)
-		} else {
-			r.status = string(record.Authorized)
 		}
+		r.status = string(record.Authorized)
 	}
-	if from != s.state || a.RequestID != s.request {
+	if from != s.state || request != s.request {
 		return bad(Transition, a.Seq)
 	}
 	moved := int64(1)
@@ -279,19 +279,20 @@ func (c *checker) step(a *record.Audit) error {
 	}
 	if to == record.Expired {
 		// The request opens again; when it has itself expired, its own row follows.
-		if r := c.requests[s.request]; r != nil && r.status == string(record.Authorized) {
+		if r.status == string(record.Authorized) {
 			r.status = string(record.Open)
 		}
 	}
-	s.state, s.version, s.digest = to, *a.Version, a.RecordDigest
+	s.state, s.version, s.digest = to, *a.Version, digestOf(a.RecordDigest)
 	return nil
 }
 
 func (c *checker) ask(a *record.Audit) error {
-	r := c.requests[a.RequestID]
+	r := c.request(a.RequestID)
+	id, named := nameOf(a.RequestID)
 	switch {
-	case a.Event == record.RequestOpened && r == nil:
-		c.requests[a.RequestID] = &asked{status: string(record.Open)}
+	case a.Event == record.RequestOpened && r == nil && named:
+		c.requests[id] = &asked{status: string(record.Open)}
 	case r == nil || a.Event == record.RequestOpened:
 		return bad(Transition, a.Seq)
 	case a.Event == record.PreviewIssued:
@@ -302,7 +303,7 @@ func (c *checker) ask(a *record.Audit) error {
 		if a.From != r.status || !record.Status(a.From).Live() || record.Status(a.To).Live() {
 			return bad(Transition, a.Seq)
 		}
-		r.status = a.To
+		r.status = c.word(a.To)
 	}
 	return nil
 }
@@ -342,80 +343,109 @@ func (c *checker) add(b record.Bucket, k, v []byte) error {
 	return nil
 }
 
-// take compares a row with what the chain says, or keeps it for later.
+// take compares a row with what the chain says, or keeps it for later. Is is its
+// digest.
 func (c *checker) take(r record.Record, is string) error {
-	digest := func(want string) error {
-		if is != want {
+	same := func(want digest) error {
+		if is := digestOf(is); is != want {
 			return bad(Digest, 0)
 		}
 		return nil
 	}
 	switch r := r.(type) {
 	case *record.Contract:
-		s := c.contracts[r.ContractID]
+		s := c.contract(r.ContractID)
 		if s == nil {
 			return bad(UnknownRow, 0)
 		}
-		s.known, c.states[r.ContractID] = true, r
+		s.known, s.target = true, digestOf(r.TargetIdentity)
+		s.unlike = s.unlike || r.State != s.state || r.Version != s.version
 		c.report.Contracts++
-		c.sealed[r.ContractID+"/"+record.RoleIdentity] = r.ProtectedIdentity
-		c.sealed[r.ContractID+"/"+record.RoleIntent] = r.ProtectedIntent
-		c.sealed[r.ContractID+"/"+record.RoleSnapshot] = r.ProtectedSnapshot
-		return digest(s.digest)
+		c.owns(r.ContractID, record.RoleIdentity, r.ProtectedIdentity)
+		c.owns(r.ContractID, record.RoleIntent, r.ProtectedIntent)
+		c.owns(r.ContractID, record.RoleSnapshot, r.ProtectedSnapshot)
+		return same(s.digest)
 	case *record.Send:
-		s := c.contracts[r.ContractID]
-		if s == nil || s.send == "" {
+		s := c.contract(r.ContractID)
+		if s == nil || !s.sent {
 			return bad(UnknownRow, 0)
 		}
-		want := s.send
-		s.send = ""
-		return digest(want)
+		s.sent = false
+		return same(s.send)
 	case *record.Use:
-		if !c.uses[is] {
+		d := digestOf(is)
+		if !c.uses[d] {
 			return bad(Digest, 0)
 		}
-		delete(c.uses, is)
+		delete(c.uses, d)
 	case *record.Provisioning:
 		c.report.Provisioned = true
 		want := c.prov
 		c.prov = ""
-		return digest(want)
+		return same(digestOf(want))
 	case *record.Copy:
 		c.report.Restored = true
 	case *record.Request:
-		c.live[r.RequestID] = *r
 		if r.ProtectedText != nil {
-			c.sealed[r.RequestID+"/"+record.RoleRequest] = *r.ProtectedText
+			c.owns(r.RequestID, record.RoleRequest, *r.ProtectedText)
+		}
+		a := c.request(r.RequestID)
+		if a == nil {
+			c.strays++
+			return nil
+		}
+		a.known = true
+		a.unlike = a.unlike || string(r.Status) != a.status || r.PreviewSeq != a.previews
+		if r.ContractID != "" {
+			id, _ := nameOf(r.RequestID)
+			s := c.contract(r.ContractID)
+			a.unlike = a.unlike || s == nil || s.request != id
 		}
 	case *record.Preview:
-		c.seqs[r.RequestID] = r.Seq
-		c.sealed[r.RequestID+"/"+record.RolePreview] = r.ProtectedFile
+		c.owns(r.RequestID, record.RolePreview, r.ProtectedFile)
+		a := c.request(r.RequestID)
+		if a == nil {
+			c.strays++
+			return nil
+		}
+		a.unlike = a.unlike || r.Seq != a.previews
 	case *record.OldKey:
-		c.sealed[r.KeyID+"/"+record.RoleAuditKey] = r.Protected
+		c.owns(r.KeyID, record.RoleAuditKey, r.Protected)
 	case *record.Reservation:
-		c.holds[r.TargetIdentity] = r.ContractID
+		id, _ := nameOf(r.ContractID)
+		c.holds[digestOf(r.TargetIdentity)] = id
 	case *record.Result:
-		c.results[r.ContractID] = *r
+		s := c.contract(r.ContractID)
+		if s == nil {
+			c.strays++
+			return nil
+		}
+		s.told = true
+		s.unlike = s.unlike || r.State != s.state || r.Version != s.version || r.Released != s.released
 	}
 	return nil
 }
 
-// members holds the sealed bytes against the rows that own them.
+// owns holds a sealed member against the row that owns it. What is wrong is said when
+// all rows were met.
+func (c *checker) owns(owner, role string, s record.Sealed) {
+	c.sealed++
+	b := c.tx.Sealed(owner, role)
+	c.unsealed = c.unsealed || b == nil || s.Size != int64(len(b)) || s.Hash != canon.Hash(b)
+}
+
+// members says whether the sealed members are those that rows own: each has one owner,
+// whose id is in its key.
 func (c *checker) members() error {
-	if err := c.tx.Raw(record.SealedBytes, nil, func(k, v []byte) error {
-		s, ok := c.sealed[string(k)]
-		if !ok || s.Size != int64(len(v)) || s.Hash != canon.Hash(v) {
-			return bad(Sealed, 0)
-		}
-		delete(c.sealed, string(k))
+	n := int64(0)
+	err := c.tx.Raw(record.SealedBytes, nil, func(k, v []byte) error {
+		n++
 		return c.add(record.SealedBytes, k, v)
-	}); err != nil {
-		return err
+	})
+	if err == nil && (c.unsealed || n != c.sealed) {
+		err = bad(Sealed, 0)
 	}
-	if len(c.sealed) > 0 {
-		return bad(Sealed, 0)
-	}
-	return nil
+	return err
 }
 
 // set compares the rows that are there with the sum of all that should be.
@@ -437,31 +467,30 @@ func (c *checker) contractRows() error {
 		return bad(MissingRow, 0)
 	}
 	for id, s := range c.contracts {
-		if !s.known || s.send != "" {
+		if !s.known || s.sent {
 			return bad(MissingRow, 0)
 		}
-		r, res := c.states[id], c.results[id]
-		if r.State != s.state || r.Version != s.version || res.Version != r.Version || res.State != r.State || res.Released != s.released {
+		if s.unlike || !s.told {
 			return bad(Linked, 0)
 		}
-		holder := c.holds[r.TargetIdentity] == id
-		if holder != (r.State.Reserves() && !s.released) {
+		is, held := c.holds[s.target]
+		holder := held && is == id
+		if holder != (s.state.Reserves() && !s.released) {
 			return bad(Reservation, 0)
 		}
 		if holder {
-			delete(c.holds, r.TargetIdentity)
+			delete(c.holds, s.target)
 		}
-		delete(c.results, id)
 	}
 	if len(c.holds) > 0 {
 		return bad(Reservation, 0)
 	}
-	if len(c.results) > 0 {
+	if c.strays > 0 {
 		return bad(UnknownRow, 0)
 	}
 	if p := c.anchor.Pending; p != nil {
-		r := c.states[p.ContractID]
-		if r == nil || r.Version != p.Version || (p.Purpose == record.Forward) != (r.State == record.Executing) || !r.State.InFlight() {
+		s := c.contract(p.ContractID)
+		if s == nil || s.version != p.Version || (p.Purpose == record.Forward) != (s.state == record.Executing) || !s.state.InFlight() {
 			return bad(Pending, 0)
 		}
 	}
@@ -470,22 +499,13 @@ func (c *checker) contractRows() error {
 
 // requestRows compares requests and previews with the chain.
 func (c *checker) requestRows() error {
-	for id, a := range c.requests {
-		r, there := c.live[id]
-		if !there {
+	for _, a := range c.requests {
+		if !a.known {
 			return bad(MissingRow, 0)
 		}
-		seq, has := c.seqs[id]
-		if string(r.Status) != a.status || r.PreviewSeq != a.previews || has && seq != r.PreviewSeq {
+		if a.unlike {
 			return bad(Linked, 0)
 		}
-		if s := c.contracts[r.ContractID]; r.ContractID != "" && (s == nil || s.request != id) {
-			return bad(Linked, 0)
-		}
-		delete(c.seqs, id)
-	}
-	if len(c.live) != len(c.requests) || len(c.seqs) > 0 {
-		return bad(UnknownRow, 0)
 	}
 	return nil
 }

@@ -133,7 +133,13 @@ func (tx *Tx) Seal(owner, role string, plain []byte) (record.Sealed, error) {
 
 // Open decrypts a member of an owner.
 func (tx *Tx) Open(owner, role string, s record.Sealed) ([]byte, error) {
-	return tx.ring.Open(owner, role, s, tx.bucket(record.SealedBytes).Get(sealedKey(owner, role)))
+	return tx.ring.Open(owner, role, s, tx.Sealed(owner, role))
+}
+
+// Sealed returns a member of an owner as it is stored, nil for none. It is valid for
+// the life of the transaction.
+func (tx *Tx) Sealed(owner, role string) []byte {
+	return tx.bucket(record.SealedBytes).Get(sealedKey(owner, role))
 }
 
 // Unseal removes a member.

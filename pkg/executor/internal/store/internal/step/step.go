@@ -2,7 +2,7 @@ package step
 
 import (
 	"bytes"
-	"slices"
+	"fmt"
 	"time"
 
 	"pfsensemcp/pkg/artifact/change"
@@ -272,19 +272,22 @@ func Unseal(tx *rows.Tx, c *record.Contract) (*change.Intent, error) {
 	return in, nil
 }
 
-// Texts returns the requests whose text is still kept: all that are live, and those that
-// concluded within the time of retention. They are found by the sealed texts, which are
-// few, and not by looking through all requests there ever were.
-func Texts(tx *rows.Tx) (all []*record.Request, err error) {
-	var ids [][]byte
-	if err := tx.Raw(record.SealedBytes, []byte(change.PrefixRequest), func(k, _ []byte) error {
+// texts returns the ids of the requests whose text is still kept: all that are live, and
+// those that concluded within the time of retention. They are found by the sealed texts,
+// which are few, and not by looking through all requests there ever were.
+func texts(tx *rows.Tx) (ids [][]byte, err error) {
+	err = tx.Raw(record.SealedBytes, []byte(change.PrefixRequest), func(k, _ []byte) error {
 		if id, ok := bytes.CutSuffix(k, []byte("/"+record.RoleRequest)); ok {
 			ids = append(ids, bytes.Clone(id))
 		}
 		return nil
-	}); err != nil {
-		return nil, err
-	}
+	})
+	return ids, err
+}
+
+// Texts returns the requests whose text is still kept.
+func Texts(tx *rows.Tx) (all []*record.Request, err error) {
+	ids, err := texts(tx)
 	for _, id := range ids {
 		r, err := rows.Get(tx, &record.Request{}, id)
 		if errs.CodeOf(err) == errs.NotFound {
@@ -295,13 +298,26 @@ func Texts(tx *rows.Tx) (all []*record.Request, err error) {
 		}
 		all = append(all, r)
 	}
-	return all, nil
+	return all, err
 }
 
 // Live returns all open and authorized requests. A live request keeps its text.
-func Live(tx *rows.Tx) ([]*record.Request, error) {
-	all, err := Texts(tx)
-	return slices.DeleteFunc(all, func(r *record.Request) bool { return !r.Status.Live() }), err
+func Live(tx *rows.Tx) (all []*record.Request, err error) {
+	ids, err := texts(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range []record.Status{record.Open, record.Authorized} {
+		for _, id := range ids {
+			if err := rows.Each(tx, id, fmt.Appendf(nil, `"status":%q`, s), func(r *record.Request) (bool, error) {
+				all = append(all, r)
+				return true, nil
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
 }
 
 func Invalid(cause error) error {
