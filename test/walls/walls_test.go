@@ -356,6 +356,34 @@ func TestK6ABadKeyFileIsRefusedWithoutAWordOfIt(t *testing.T) {
 	}
 }
 
+// T5 for what a real process writes: its journal tells a whole change by ids and words
+// of closed lists.
+func TestT5TheJournalOfARealProcessHasNoPrivateWord(t *testing.T) {
+	r, _ := house(t, "")
+	const text = "Wording that is nobody else's"
+	k := change(t, r, text)
+	r.FW.Fault(fakepf.Fault{Kind: fakepf.WholeBody, Value: text, Path: "/api/v2/firewall/aliases"})
+	_, _ = r.Ask(text + ", more of it")
+	r.FW.Fault(fakepf.Fault{Kind: fakepf.Status, Status: 500, ResponseID: "X", Path: "/api/v2/firewall/alias", Method: "PATCH"})
+	if err := r.Rollback(k.GetContractId()); err != nil {
+		t.Log(err) // an undo may be too soon after its change
+	}
+	_ = everything(t, r, k.GetRequestId(), k.GetContractId())
+	r.Kill()
+	log := r.Log()
+	if !strings.Contains(log, k.GetContractId()) {
+		t.Errorf("the journal does not tell of the change:\n%s", log)
+	}
+	for name, word := range map[string]string{
+		"the alias": writepath.Alias, "its text": text, "its former text": writepath.Old, "its address": "10.71.10.31", "its detail": "workshop label printer",
+		"the appliance": strings.TrimPrefix(r.FW.URL(), "https://"), "the API's path": "/api/v2/firewall", "the key": fakepf.WriteKey,
+	} {
+		if i := strings.Index(log, word); i >= 0 {
+			t.Errorf("%s stands in the journal: %s", name, log[max(0, i-200):min(len(log), i+100)])
+		}
+	}
+}
+
 func TestX14ASecondExecutordEndsAtOnceAndTheAttemptUnderWayGoesOn(t *testing.T) {
 	r, _ := house(t, "")
 	r.FW.Fault(fakepf.Fault{Kind: fakepf.Delay, Delay: 1200 * time.Millisecond, Path: "/api/v2/firewall/alias", Method: "PATCH"})
