@@ -62,29 +62,33 @@ func (c *Ceremony) Ask(ctx context.Context, uid uint32, aliasName, description s
 	if known {
 		return state
 	}
-	if err := c.wish(ctx, uid, aliasName, text); err != nil {
+	if state, err = c.wish(ctx, uid, key, aliasName, text); err != nil {
 		// The client learns one word; why stands in the journal, for operators.
 		c.Log.Info("a request was refused", slog.Any(logging.KeyCallerUID, uid), slog.String(logging.KeyClass, errs.Public(err).Class))
 		return Refused
 	}
-	return Requested
+	return state
 }
 
 // wish has the writer make a new request. Of all that ask, one at a time stands in the
 // writer's line, so that clients never make an operator wait for more than one look. The
 // store counts the requests that were opened; what is refused after a look (no such
 // alias, nothing to change) leaves nothing there and costs the appliance as much.
-func (c *Ceremony) wish(ctx context.Context, uid uint32, aliasName, text string) error {
-	if l := c.Store.Limits; !c.wishes.Take(c.Store.Clock.Read().BootMS, uid, 2*l.RequestsPerMinutePerUID, 2*l.RequestsPerMinute) {
-		return errs.New(errs.Exhausted, "too many requests within a minute").WithClass("rate_minute")
-	}
+func (c *Ceremony) wish(ctx context.Context, uid uint32, key, aliasName, text string) (string, error) {
 	select {
 	case <-c.asking:
 		defer func() { c.asking <- struct{}{} }()
 	case <-ctx.Done():
-		return late(ctx)
+		return "", late(ctx)
 	}
-	return c.do(ctx, func(ctx context.Context) error { return c.request(ctx, uid, aliasName, text) })
+	// The same may have been asked for by somebody who stood here before.
+	if state, known := c.poll(ctx, key, aliasName); known {
+		return state, nil
+	}
+	if l := c.Store.Limits; !c.wishes.Take(c.Store.Clock.Read().BootMS, uid, 2*l.RequestsPerMinutePerUID, 2*l.RequestsPerMinute) {
+		return "", errs.New(errs.Exhausted, "too many requests within a minute").WithClass("rate_minute")
+	}
+	return Requested, c.do(ctx, func(ctx context.Context) error { return c.request(ctx, uid, aliasName, text) })
 }
 
 // poll answers from the newest request with the key; known is false when that is over
