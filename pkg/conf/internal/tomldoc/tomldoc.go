@@ -60,7 +60,7 @@ func Read(path string, optional bool) (data []byte, rule string) {
 	case errors.Is(err, fs.ErrNotExist) && optional:
 		return nil, ""
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "the settings file does not exist"
+		return nil, "the settings file does not exist: name it with --config, or write one (--help-config)"
 	case errors.Is(err, fs.ErrPermission):
 		return nil, "the settings file cannot be read: permission denied"
 	case err != nil:

@@ -12,9 +12,9 @@ import (
 // Discover reports the evidence of both axes. It reads the store and the counter and
 // changes nothing.
 func (k *Keeper) Discover(ctx context.Context) Discovery {
-	ev, facts, witness := k.evidence(ctx)
+	ev, facts, witness, unread := k.evidence(ctx)
 	d := Discovery{
-		Status: k.Status(), Evidence: ev, Facts: facts, Witness: witness, Executor: k.Executor(), AttestationID: k.Attestation.KeyID, Account: k.Account,
+		Status: k.Status(), Evidence: ev, Facts: facts, Witness: witness, Unread: unread, Executor: k.Executor(), AttestationID: k.Attestation.KeyID, Account: k.Account,
 		StoreExists: k.store.Load() != nil, Complete: k.complete.Load(), Endpoints: len(exchange.Allowed()),
 	}
 	d.Seeded = d.StoreExists
@@ -28,6 +28,6 @@ func (k *Keeper) Discover(ctx context.Context) Discovery {
 
 // Plan analyses the way to a posture. It is analysis, never permission.
 func (k *Keeper) Plan(ctx context.Context, capability, assurance string) (change.Plan, []posture.Explained, posture.Transitions, error) {
-	ev, _, _ := k.evidence(ctx)
+	ev, _, _, _ := k.evidence(ctx)
 	return posture.Analyse(ev, capability, assurance, k.Executor())
 }

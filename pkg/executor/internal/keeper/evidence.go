@@ -53,14 +53,14 @@ func (k *Keeper) policyDigest() (string, error) {
 }
 
 // evidence finds out the state of both axes now: from the store and the counter, and
-// nothing else. Witness is the counter's value, even before a store is founded on it.
-func (k *Keeper) evidence(ctx context.Context) (change.Evidence, anchor.Facts, *int64) {
+// nothing else. Witness is the counter's value, even before a store is founded on it;
+// unread is why there is none.
+func (k *Keeper) evidence(ctx context.Context) (ev change.Evidence, facts anchor.Facts, witness *int64, unread error) {
 	f := posture.Facts{
 		Configured: true, ConfigValid: true, WitnessConfigured: true, Lab: k.Store.Lab,
 		WriteGranted: k.Enabled, Endpoints: len(exchange.Allowed()),
 	}
-	facts, err := k.Counter.Facts(ctx)
-	if err != nil {
+	if facts, unread = k.Counter.Facts(ctx); unread != nil {
 		facts = anchor.Facts{} // half of what a TPM says would be judged as the whole
 	}
 	f.Assurance = facts.Assurance
@@ -91,11 +91,12 @@ func (k *Keeper) evidence(ctx context.Context) (change.Evidence, anchor.Facts, *
 		}
 	}
 	if f.Seeded || facts.Written { // a person compares the value before it seeds a store
-		if n, err := k.Counter.Read(ctx); err == nil {
+		var n int64
+		if n, unread = k.Counter.Read(ctx); unread == nil {
 			f.WitnessReachable, f.Witness = true, &n
 		}
 	}
-	return posture.Observe(f), facts, f.Witness
+	return posture.Observe(f), facts, f.Witness, unread
 }
 
 // Executor is what binds a plan to here. The appliance is the one that the latest
@@ -114,7 +115,7 @@ func (k *Keeper) Executor() change.Executor {
 
 // ChangePlan is the plan of a change, made anew from the store and the counter.
 func (k *Keeper) ChangePlan(ctx context.Context) (*change.Plan, error) {
-	ev, _, _ := k.evidence(ctx)
+	ev, _, _, _ := k.evidence(ctx)
 	p := posture.Steady(ev, k.Executor())
 	if _, err := p.Digest(); err != nil {
 		return nil, errs.Wrap(err, errs.Unavailable, "there is no plan to approve: something that it binds is not known").WithClass("anchor_unavailable").

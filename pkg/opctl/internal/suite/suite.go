@@ -59,6 +59,9 @@ func DirFlag(e cli.Env, fs *flag.FlagSet) *string {
 
 // Dial connects to an operators' socket below dir.
 func Dial(dir, socket, daemon string) (*grpc.ClientConn, error) {
+	if abs, err := filepath.Abs(dir); err == nil { // as it was typed, below where the person stands
+		dir = abs
+	}
 	return rpc.Dial(filepath.Join(dir, socket), daemon,
 		rpc.Next("check that "+daemon+" runs (mcpctl status), and that you are one of its operators; a suite in another directory than "+dir+" needs --dir"))
 }

@@ -83,7 +83,8 @@ func ownDir(dir string, mode fs.FileMode) (unlock func(), err error) {
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, errs.Wrap(err, errs.Denied, "the directory of a socket is a link or cannot be opened: "+dir)
+		return nil, errs.Wrap(err, errs.Denied, "the directory of a socket is a link or cannot be opened: "+dir).
+			WithNext("look what stands there, and remove it by hand: ls -ld "+dir)
 	}
 	f := os.NewFile(uintptr(fd), dir)
 	unlock = func() { _ = f.Close() } // gives the lock back; nothing was written
