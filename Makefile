@@ -14,7 +14,8 @@
 # make package    dist/: .deb, .rpm, bill of materials, checksums; VERSION=1.2.3 names one
 #                 without a tag
 # make bench      build, then what the suite costs (docs/figures.md); PLOT=1 draws how it grows,
-#                 ONLY=PATTERN takes some figures, GOBENCH=1 runs the Go benchmarks beside the code instead
+#                 ONLY=PATTERN takes some figures, STORES=DIR keeps the stores that it plays,
+#                 GOBENCH=1 runs the Go benchmarks beside the code instead
 # make generate   the Go code of proto/, and docs/tools.md
 # make guidance-audit  the guidance registry against its pages: ARGS="-pages DIR" for saved
 #                 ones, ARGS=-fetch for the pages themselves (a person with a network)
@@ -90,7 +91,7 @@ ifneq ($(filter-out 0,$(GOBENCH)),)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...
 else
 	deploy/ensure-swtpm.sh
-	go run -tags $(TAGS) ./test/bench -bin bin $(if $(filter-out 0,$(PLOT)),-plot docs/figures) $(if $(ONLY),-only '$(ONLY)')
+	go run -tags $(TAGS) ./test/bench -bin bin $(if $(filter-out 0,$(PLOT)),-plot docs/figures) $(if $(ONLY),-only '$(ONLY)') $(if $(STORES),-stores '$(STORES)')
 endif
 
 check: vet lint format generated deadcode licences vulnerabilities

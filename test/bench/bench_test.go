@@ -132,12 +132,12 @@ func TestEveryFaultOfManyWorkersComesBack(t *testing.T) {
 }
 
 func TestTheStoresBenchmarkIsUnderstood(t *testing.T) {
-	out := "goos: linux\nBenchmarkOpen/contracts=10-2  \t       5\t  14004732 ns/op\t        10.68 open-ms\t         0.5000 file-MiB\nPASS\n"
+	out := "goos: linux\nBenchmarkOpen/contracts=10-2  \t       5\t  14004732 ns/op\t        10.68 open-ms\t         0.5000 file-MiB\t         9.500 peak-MiB\nPASS\n"
 	s, err := parseOpened([]byte(out))
-	if err != nil || s.ms != 10.68 || s.mib != 0.5 {
+	if err != nil || s.ms != 10.68 || s.mib != 0.5 || s.peak != 9.5 {
 		t.Errorf("%+v %v", s, err)
 	}
-	for _, bad := range []string{"", "PASS\n", strings.Replace(out, "open-ms", "ms", 1), strings.Replace(out, "file-MiB", "MiB", 1)} {
+	for _, bad := range []string{"", "PASS\n", strings.Replace(out, "open-ms", "ms", 1), strings.Replace(out, "file-MiB", "MiB", 1), strings.Replace(out, "peak-MiB", "MiB", 1)} {
 		if _, err := parseOpened([]byte(bad)); err == nil {
 			t.Errorf("taken: %q", bad)
 		}

@@ -124,14 +124,15 @@ func callingCPU(w *crowd, pid, k int) (time.Duration, error) {
 
 // contractsCurve is opening stores of ever more contracts.
 func (b *bench) contractsCurve() error {
-	open, size := plot.Series{Name: "verification at the start, ms"}, plot.Series{Name: "file, MiB"}
-	for _, n := range []int{10, 100, 1000, storeContracts} {
+	open, size, peak := plot.Series{Name: "verification at the start, ms"}, plot.Series{Name: "file, MiB"}, plot.Series{Name: "memory of the verification, MiB"}
+	for _, n := range []int{10, 100, 1000, storeContracts, 100_000} {
 		s, err := b.opened(n)
 		if err != nil {
 			return err
 		}
 		open.X, open.Y = append(open.X, float64(n)), append(open.Y, s.ms)
 		size.X, size.Y = append(size.X, float64(n)), append(size.Y, s.mib)
+		peak.X, peak.Y = append(peak.X, float64(n)), append(peak.Y, s.peak)
 	}
-	return b.draw("contracts", plot.Chart{Title: "A store of so many settled contracts", X: "contracts", Y: "ms, MiB", Series: []plot.Series{open, size}})
+	return b.draw("contracts", plot.Chart{Title: "A store of so many settled contracts", X: "contracts", Y: "ms, MiB", Series: []plot.Series{open, size, peak}})
 }

@@ -33,6 +33,7 @@ type bench struct {
 	mcpd   []string // command that runs mcpd, in place of the program
 	out    io.Writer
 	errs   io.Writer
+	kept   string         // directory of stores that were played before; "" for none
 	stores map[int]opened // by contracts; filled when asked for
 	seen   []result
 	failed bool
@@ -57,6 +58,7 @@ func run(args []string, in io.Reader, out, problems io.Writer) int {
 	rounds := fs.Int("rounds", 7, "rounds of each pair, at least 5")
 	only := fs.String("only", "", "take only figures and curves that match this `pattern`")
 	plots := fs.String("plot", "", "measure the curves too and draw them into this `directory`")
+	stores := fs.String("stores", "", "keep the stores that were played in this `directory`, and use those that are there")
 	mcpd := fs.String("mcpd", "", "`command` that runs mcpd in place of the program, such as a test binary under a profile")
 	helper := fs.String("helper", "", "for the program itself: be one of its helpers")
 	if err := fs.Parse(args); err != nil {
@@ -75,11 +77,14 @@ func run(args []string, in io.Reader, out, problems io.Writer) int {
 		return 2
 	}
 	dir, err := filepath.Abs(*bin)
+	if err == nil && *stores != "" {
+		*stores, err = filepath.Abs(*stores)
+	}
 	if err != nil {
 		fmt.Fprintln(problems, "bench:", err)
 		return 1
 	}
-	b := &bench{bin: dir, rounds: *rounds, only: pattern, plots: *plots, mcpd: strings.Fields(*mcpd), stores: map[int]opened{}, out: out, errs: problems}
+	b := &bench{bin: dir, rounds: *rounds, only: pattern, plots: *plots, mcpd: strings.Fields(*mcpd), kept: *stores, stores: map[int]opened{}, out: out, errs: problems}
 	b.machine()
 	for _, g := range groups {
 		if !b.wants(g.names...) {
