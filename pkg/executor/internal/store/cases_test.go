@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 	"pfsensemcp/pkg/executor/internal/store/storetest"
@@ -154,5 +155,31 @@ func TestC3AnExpiredContractHasNoSendIntent(t *testing.T) {
 	f.Clock.Pass(15 * time.Minute)
 	f.refused("not_sent", func() error { _, err := f.S.SendIntent(c.At(), c.Collection); return err })
 	must[record.Contract](t)(f.S.Settle(c.At(), record.Failed, record.ReasonNotSent, store.Exchange{NothingLeft: true}))
+	f.sound()
+}
+
+// What the gates looked at is looked at once more in the transaction that spends an
+// authorization: how many are prepared, the cooldown, and whether there is time left.
+func TestA14G7TheBoundsOfT2HoldInItsOwnTransaction(t *testing.T) {
+	f := setup(t)
+	var last record.Contract
+	for _, alias := range []string{"a", "b", "c", "d"} {
+		last = must[record.Contract](t)(f.Authorize(alias, "new"))
+	}
+	r := must[record.Request](t)(f.Request("e", "new"))
+	f.refused("rate_prepared", func() error { _, err := f.S.Authorize(f.Authorization(r, "e", "new")); return err })
+	must[record.Contract](t)(f.S.FailPrepared(last.At(), record.ReasonOperatorCancel, storetest.By))
+	again := must[record.Request](t)(f.Request("d", "newer"))
+	f.refused("cooldown", func() error { _, err := f.S.Authorize(f.Authorization(again, "d", "newer")); return err })
+	for left, want := range map[time.Duration]string{time.Minute: "g6_feasible", 30 * time.Second: "g6_feasible"} {
+		a := f.Authorization(r, "e", "new")
+		a.Artifact.ExpiresAt = f.Clock.Read().Wall.Add(left)
+		a.File = artifacttest.File(t, a.Artifact, artifacttest.KeyA())
+		f.refused(want, func() error { _, err := f.S.Authorize(a); return err })
+	}
+	a := f.Authorization(r, "e", "new")
+	a.Artifact.ExpiresAt = f.Clock.Read().Wall.Add(time.Minute + time.Second)
+	a.File = artifacttest.File(t, a.Artifact, artifacttest.KeyA())
+	must[record.Contract](t)(f.S.Authorize(a))
 	f.sound()
 }
