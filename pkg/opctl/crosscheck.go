@@ -41,9 +41,7 @@ func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []st
 		return err
 	}
 	if !isSide(*up) || !isSide(*app) && *app != sideNone {
-		fmt.Fprintln(fs.Output(), "mcpctl: a side is upstream, appliance, or file:PATH; --appliance may be none")
-		fs.Usage()
-		return cli.ErrUsage
+		return cli.Misuse(fs, "a side is upstream, appliance, or file:PATH; --appliance may be none")
 	}
 	tools, err := catalog.Select(catalog.ProfileAuditor, nil, nil)
 	if err != nil {

@@ -33,9 +33,25 @@ func TestHelpFitsAScreenAndEveryCommandHasAnExample(t *testing.T) {
 		if !strings.Contains(out, c.Name) {
 			t.Errorf("help does not list %s", c.Name)
 		}
-		code, _, errOut := run(t, c.Name, "--help")
-		if code != ExitOK || !strings.Contains(errOut, "example: mcpctl "+c.Name) || strings.Count(errOut, "\n") > 24 {
-			t.Errorf("%s --help: exit %d\n%s", c.Name, code, errOut)
+		fits(t, c.Name)
+		for _, s := range c.Sub {
+			fits(t, c.Name, s.Name)
+		}
+	}
+}
+
+// fits checks the help of a command against a terminal of 24 lines and 80 columns; it
+// is an answer, so that it can be piped into a pager.
+func fits(t *testing.T, path ...string) {
+	t.Helper()
+	name := strings.Join(path, " ")
+	code, out, errOut := run(t, append(path, "--help")...)
+	if code != ExitOK || errOut != "" || strings.Count(out, "\n") > 24 || !strings.Contains(out, "example: mcpctl "+name) {
+		t.Errorf("%s --help: exit %d\n%s%s", name, code, out, errOut)
+	}
+	for line := range strings.Lines(out) {
+		if len(line) > 80 { // the line end is one of them
+			t.Errorf("%s --help: %d columns: %s", name, len(line)-1, line)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package opctl
 import (
 	"context"
 	"flag"
-	"fmt"
 	"strings"
 
 	"pfsensemcp/pkg/opctl/internal/cli"
@@ -20,14 +19,10 @@ func runSuite(ctx context.Context, e Env, fs *flag.FlagSet, args []string) error
 		return err
 	}
 	if *write && !*demo {
-		fmt.Fprintln(fs.Output(), "mcpctl: --write goes with --demo only: a write path for a real appliance is set up by mcpctl setup --write")
-		fs.Usage()
-		return cli.ErrUsage
+		return cli.Misuse(fs, "--write goes with --demo only: a write path for a real appliance is set up by mcpctl setup --write")
 	}
 	if *once && !*demo {
-		fmt.Fprintln(fs.Output(), "mcpctl: --once goes with --demo only: without it there is no conversation to end after")
-		fs.Usage()
-		return cli.ErrUsage
+		return cli.Misuse(fs, "--once goes with --demo only: without it there is no conversation to end after")
 	}
 	bin, err := supervise.Programs()
 	if err != nil {

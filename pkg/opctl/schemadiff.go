@@ -33,18 +33,14 @@ func schemaDiff(ctx context.Context, e Env, fs *flag.FlagSet, args []string) err
 	fs.String("dump", "", "`SIDE PATH`: write the contract of side a or b to a new file, mode 600; may stand twice")
 	dumps, rest, err := takeDumps(args)
 	if err != nil {
-		fmt.Fprintln(fs.Output(), "mcpctl: "+err.Error())
-		fs.Usage()
-		return cli.ErrUsage
+		return cli.Misuse(fs, err.Error())
 	}
 	if _, err := cli.Parse(fs, rest, 0, 0); err != nil {
 		return err
 	}
 	for _, s := range []string{*a, *b} {
 		if !isSide(s) {
-			fmt.Fprintf(fs.Output(), "mcpctl: %q is no side: upstream, appliance, or file:PATH\n", s)
-			fs.Usage()
-			return cli.ErrUsage
+			return cli.Misuse(fs, fmt.Sprintf("%q is no side: upstream, appliance, or file:PATH", s))
 		}
 	}
 	x, errA := load(ctx, *dir, *a)

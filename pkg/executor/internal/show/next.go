@@ -79,7 +79,7 @@ func (s sight) uncertain() string {
 	id := s.c.ContractID
 	steps := "mcpctl write observe " + id + " -o observation.json; the reconciliation owner finds out what is true and signs; mcpctl write reconcile FILE"
 	if s.landing > 0 {
-		return "nobody knows whether the write took place, and it may still land: wait until landing_window_until, then " + steps
+		return "nobody knows whether the write took place, and it may still land: wait until the time that is shown as may land; " + steps
 	}
 	return "nobody knows whether the write took place: " + steps
 }

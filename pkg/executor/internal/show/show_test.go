@@ -112,7 +112,7 @@ func TestTheLandingWindowStandsAtTheContractThatOpensIt(t *testing.T) {
 	if want := p.Clock.Read().Wall.Add(800 * time.Second).Unix(); m.GetLandingWindowUntil() != want || m.GetUncertaintyOrigin() != "executing" {
 		t.Errorf("%v, want until %d", m, want)
 	}
-	says(t, "inside", m.GetNext(), "wait until landing_window_until", "mcpctl write observe "+c.ContractID, "mcpctl write reconcile")
+	says(t, "inside", m.GetNext(), "wait until the time that is shown as may land", "mcpctl write observe "+c.ContractID, "mcpctl write reconcile")
 	p.Clock.Pass(900 * time.Second)
 	m = contract(t, p, c.ContractID)
 	if m.GetLandingWindowUntil() != 0 || strings.Contains(m.GetNext(), "wait") {

@@ -82,11 +82,12 @@ func Run(ctx context.Context, e Env, prefix string, table []Command, args []stri
 	if c.Sub == nil {
 		return c.run(ctx, e, name, args[1:])
 	}
-	if len(args) < 2 || isHelp(args[1]) {
+	if len(args) < 2 {
 		c.group(e.Err, name)
-		if len(args) < 2 {
-			return ExitUsage
-		}
+		return ExitUsage
+	}
+	if isHelp(args[1]) {
+		c.group(e.Out, name)
 		return ExitOK
 	}
 	return Run(ctx, e, name, c.Sub, args[1:])
@@ -103,32 +104,25 @@ func find(table []Command, name string) *Command {
 
 func isHelp(s string) bool { return s == "--help" || s == "-help" || s == "-h" || s == "help" }
 
-// group prints the commands of a group.
-func (c *Command) group(w io.Writer, name string) {
-	fmt.Fprintf(w, "usage: %s COMMAND [flags]\n%s\n\n", name, c.Help)
-	for _, s := range c.Sub {
-		fmt.Fprintf(w, "  %-17s %s\n", s.Name, s.Help)
-	}
-	fmt.Fprintf(w, "\nexample: %s\n%s COMMAND --help shows flags and an example\n", c.Example, name)
-}
-
 // run runs one command and renders its error for a person.
 func (c *Command) run(ctx context.Context, e Env, name string, args []string) int {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(e.Err)
-	fs.Usage = func() {
-		fmt.Fprintf(e.Err, "usage: %s\n%s\nexample: %s\n", strings.TrimSpace(name+" "+c.Args), c.Help, c.Example)
-		fs.PrintDefaults()
-		if c.Notes != "" {
-			fmt.Fprintln(e.Err, c.Notes)
-		}
-	}
+	var wrong strings.Builder // what package flag and Misuse say of the command line
+	fs.SetOutput(&wrong)
+	fs.Usage = func() { c.brief(&wrong, name) }
 	err := c.Run(ctx, e, fs, args)
+	if errors.Is(err, flag.ErrHelp) {
+		c.help(e.Out, name, fs)
+		return ExitOK
+	}
+	if wrong.Len() > 0 {
+		fmt.Fprintf(e.Err, "mcpctl: %s%s --help shows the flags\n", wrong.String(), name)
+	}
 	if code, ok := errors.AsType[Exit](err); ok {
 		return int(code)
 	}
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp), errors.Is(err, context.Canceled) && !coded(err):
+	case err == nil, errors.Is(err, context.Canceled) && !coded(err):
 		return ExitOK // who interrupts a command that has no more to say knows it
 	case errors.Is(err, ErrUsage):
 		return ExitUsage
@@ -196,7 +190,7 @@ func Parse(fs *flag.FlagSet, args []string, least, most int) ([]string, error) {
 // Misuse says what is wrong with the command line, shows the usage and returns
 // ErrUsage.
 func Misuse(fs *flag.FlagSet, msg string) error {
-	fmt.Fprintln(fs.Output(), "mcpctl: "+msg)
+	fmt.Fprintln(fs.Output(), msg)
 	fs.Usage()
 	return ErrUsage
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pfsensemcp/pkg/errs"
 )
@@ -123,5 +124,37 @@ func TestAnEnumOfTomorrowIsUnknown(t *testing.T) {
 		if got := Word(in, "STATE_"); got != want {
 			t.Errorf("%s: %s", in, got)
 		}
+	}
+}
+
+func TestAnAgeOfNothingIsNow(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for unix, want := range map[int64]string{999: "(1s ago)", 1000: "(now)", 1001: "(in 1s)"} {
+		if got := Around(unix, now); !strings.HasSuffix(got, want) {
+			t.Errorf("%d: %s", unix, got)
+		}
+	}
+}
+
+func TestATextIsBrokenBetweenWords(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a": "a", "aa bb cc": "aa bb|cc", "aaaaaaa b": "aaaaaaa|b", " a  b ": "a b"} {
+		if got := strings.Join(Wrap(in, 5), "|"); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+func TestAWrongCommandLineStaysShort(t *testing.T) {
+	var o, e bytes.Buffer
+	row := Command{Name: "c", Help: "does it", Example: "mcpctl c -o x", Run: func(_ context.Context, _ Env, fs *flag.FlagSet, args []string) error {
+		fs.String("o", "", "a `FILE`")
+		_, err := Parse(fs, args, 0, 0)
+		return err
+	}}
+	if code := Run(t.Context(), Env{Out: &o, Err: &e}, "mcpctl", []Command{row}, []string{"c", "--nope"}); code != ExitUsage || o.Len() > 0 {
+		t.Errorf("exit %d: %s", code, &o)
+	}
+	if out := e.String(); strings.Contains(out, "a FILE") || !strings.Contains(out, "-nope") || !strings.Contains(out, "example: mcpctl c -o x\nmcpctl c --help shows the flags\n") {
+		t.Errorf("%s", out)
 	}
 }

@@ -26,7 +26,10 @@ func Stamp(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-
 // Around writes a Unix time and how far it is from now.
 func Around(unix int64, now time.Time) string {
 	d := time.Unix(unix, 0).Sub(now).Round(time.Second)
-	if d < 0 {
+	switch {
+	case d == 0:
+		return Stamp(unix) + " (now)"
+	case d < 0:
 		return fmt.Sprintf("%s (%s ago)", Stamp(unix), -d)
 	}
 	return fmt.Sprintf("%s (in %s)", Stamp(unix), d)

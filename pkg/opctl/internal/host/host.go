@@ -12,8 +12,6 @@ package host
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -30,7 +28,7 @@ import (
 // Commands are the rows of mcpctl's table.
 func Commands() []cli.Command {
 	return []cli.Command{
-		{Name: "setup", Args: "[--write] [--dry-run]", Help: "set this host up for an appliance; root", Example: "mcpctl setup --url https://fw.example.com --identity mcp-reader --key-file ./read.key", Run: setup},
+		{Name: "setup", Args: "[--write] [--dry-run]", Help: "set this host up for an appliance; root", Example: "mcpctl setup --url https://fw.example --identity reader --key-file read.key", Run: setup},
 		{Name: "uninstall", Args: "[--dry-run]", Help: "undo setup; the contract store stays", Example: "mcpctl uninstall --dry-run", Run: uninstall},
 		{Name: "doctor", Args: "[suite|write] [--json]", Help: "check everything; exit 1: a fault, 2: store or counter differ", Example: "mcpctl doctor suite", Words: []string{"suite", "write"}, Run: doctorCommand},
 		{Name: "logs", Args: "[-f] [--request ID]", Help: "show the four logs as one, by request", Example: "mcpctl logs -f", Run: logs},
@@ -88,17 +86,6 @@ func synced(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return false, errors.New("timedatectl says neither yes nor no")
-}
-
-// short makes a command's help one line a flag: it has to fit a screen.
-func short(fs *flag.FlagSet, usage, help, example string) {
-	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "usage: %s\n%s\nexample: %s\n", usage, help, example)
-		fs.VisitAll(func(f *flag.Flag) {
-			name, text := flag.UnquoteUsage(f)
-			fmt.Fprintf(fs.Output(), "  %-23s %s\n", strings.TrimSpace("--"+f.Name+" "+name), text)
-		})
-	}
 }
 
 // names are the values of a flag that may be given several times.

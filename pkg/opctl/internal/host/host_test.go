@@ -214,20 +214,6 @@ func TestLogsAreShownByRequestAndFiltered(t *testing.T) {
 	}
 }
 
-func TestEveryHelpFitsAScreen(t *testing.T) {
-	for _, c := range Commands() {
-		code, _, errOut := mcpctl(t, c.Name, "--help")
-		if code != cli.ExitOK || strings.Count(errOut, "\n") > 24 || !strings.Contains(errOut, "example: "+c.Example) {
-			t.Errorf("%s: %d, %d lines\n%s", c.Name, code, strings.Count(errOut, "\n"), errOut)
-		}
-		for line := range strings.Lines(errOut) {
-			if len(line) > 160 {
-				t.Errorf("%s: %q", c.Name, line)
-			}
-		}
-	}
-}
-
 func TestWithoutATerminalNothingIsAskedAndTheFlagIsNamed(t *testing.T) {
 	if code, out, errOut := mcpctl(t, "setup", "--dry-run", "--url", "fw"); code != cli.ExitFail || out != "" || !strings.Contains(errOut, "https://host") {
 		t.Errorf("%d %s%s", code, out, errOut)

@@ -44,16 +44,14 @@ func setup(ctx context.Context, e cli.Env, fs *flag.FlagSet, args []string) erro
 }
 
 func setupFlags(fs *flag.FlagSet, o *install.Options, a *acts) {
-	short(fs, "mcpctl setup [flags]", "sets this host up; asks at a terminal for what no flag says, and keeps the last run's answers",
-		"mcpctl setup --url https://fw.example.com --identity mcp-reader --key-file ./read.key")
 	fs.StringVar(&o.URL, "url", "", "the appliance: `https://HOST`[:PORT]")
 	fs.StringVar(&o.Identity, "identity", "", "`NAME` of the appliance's user for reading")
 	fs.StringVar(&o.KeyFile, "key-file", "", "`FILE` with its API key; yours, mode 600")
-	fs.StringVar(&o.TLS, "tls", "", "strict, auto or pin: how to believe it; left out: the `HOW` that is strictest")
+	fs.StringVar(&o.TLS, "tls", "", "`HOW` to believe it: strict, auto or pin; or the best")
 	fs.StringVar(&o.CAFile, "ca-file", "", "`FILE` with the CA of its certificate, PEM")
 	fs.StringVar(&o.Pin, "pin", "", "`SHA256` of its public key, compared on its console")
 	fs.Var(names{&o.Operators}, "operator", "`USER` who may operate, beside root; again for more")
-	fs.StringVar(&o.Profile, "profile", "", "`P` of mcpd; left out: auditor")
+	fs.StringVar(&o.Profile, "profile", "", "profile `P` of mcpd; left out: auditor")
 	fs.BoolVar(&o.Write, "write", false, "set executord up as well")
 	fs.StringVar(&o.WriteKeyFile, "write-key-file", "", "`FILE` with the write user's API key")
 	fs.StringVar(&o.StoreID, "store-id", "", "`NAME` of the contract store; lab-NAME in a lab")

@@ -12,6 +12,7 @@ package standing
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"pfsensemcp/pkg/opctl/internal/cli"
@@ -124,12 +125,12 @@ func (r *Request) Print(w io.Writer, now time.Time) {
 	}
 	cli.Row(w, "a poll says", r.Projected)
 	if r.Next != "" {
-		cli.Row(w, "next", clean(r.Next))
+		cli.Row(w, "next", steps(r.Next)...)
 	}
 }
 
-// clean returns a next step of executord's as the terminal may see it.
-func clean(s string) string { return textsafe.Clean(s, cli.MaxError) }
+// steps returns what executord says comes next as the terminal may see it, a step a line.
+func steps(s string) []string { return strings.Split(textsafe.Clean(s, cli.MaxError), "; ") }
 
 // At returns the state.
 func (c *Contract) At() executorpb.State { return c.state }
@@ -174,7 +175,7 @@ func (c *Contract) Print(w io.Writer, now time.Time) {
 		}
 	}
 	if c.Next != "" {
-		cli.Row(w, "next", clean(c.Next))
+		cli.Row(w, "next", steps(c.Next)...)
 	}
 }
 

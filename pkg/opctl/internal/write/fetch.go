@@ -89,7 +89,7 @@ func pending(ctx context.Context, c *call, args []string) error {
 			return f, p.ContractID, nil
 		},
 		next: func(file string) string {
-			return "carry " + file + " to the confirmation owner, another person; there: mcpsign sign-confirmation -i " + base(file) + " -o confirmation.json; back here: mcpctl write confirm confirmation.json"
+			return "carry " + file + " to the confirmation owner, another person; there: mcpsign sign-confirmation -i " + base(file) + " -o confirmation.json; back here: mcpctl write confirm confirmation.json; of a contract in reconciliation: to the reconciliation owner, beside the observation, who names it with -pending"
 		},
 	})
 }
