@@ -157,7 +157,7 @@ var script = []step{
 		check:  provenances("PROJECT_AUTHORED", "PFREST_UPSTREAM", "LIVE_APPLIANCE_SCHEMA"),
 	},
 	{
-		say: "And with guidanced, docfetchd and executord killed?", method: "tools/call",
+		say: "And with guidanced, docfetchd and executord killed? (mcpctl run notices and starts them again.)", method: "tools/call",
 		params: `{"name":"pfsense_get_gateway_status","arguments":{}}`, check: rows(1),
 		before: func(s *suite) { s.kill("guidanced", "docfetchd", "executord") },
 	},

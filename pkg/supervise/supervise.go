@@ -78,12 +78,16 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	if o.Demo {
-		if err := s.converse(ctx); err != nil || o.Once {
+		if err := s.converse(ctx); err != nil {
 			return err
 		}
-		s.printClientSettings()
+		if !o.Once {
+			s.printClientSettings()
+		}
 	}
-	<-ctx.Done()
+	if !o.Once {
+		<-ctx.Done()
+	}
 	s.say("stopping")
 	return nil
 }

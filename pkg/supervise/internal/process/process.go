@@ -161,6 +161,9 @@ func (p *Process) Keep(ctx context.Context, say func(string), stderr *Tail) {
 			return
 		case <-p.Ended():
 		}
+		if ctx.Err() != nil { // its end was asked for
+			return
+		}
 		if time.Since(begun) > maxBackoff {
 			wait = time.Second
 		}
