@@ -82,6 +82,11 @@ func ownDir(dir string, mode fs.FileMode) (unlock func(), err error) {
 		}
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	foreign := errs.Newf(errs.Denied, "the directory of a socket belongs to another user or is open to others: %s", dir).
+		WithNext("chown it to the user of the daemon and set its mode to at most " + octal(mode))
+	if err == unix.EACCES {
+		return nil, foreign
+	}
 	if err != nil {
 		return nil, errs.Wrap(err, errs.Denied, "the directory of a socket is a link or cannot be opened: "+dir).
 			WithNext("look what stands there, and remove it by hand: ls -ld "+dir)
@@ -95,8 +100,7 @@ func ownDir(dir string, mode fs.FileMode) (unlock func(), err error) {
 	}
 	if st.Uid != uint32(os.Geteuid()) || fs.FileMode(st.Mode)&0o777&^mode != 0 {
 		unlock()
-		return nil, errs.Newf(errs.Denied, "the directory of a socket belongs to another user or is open to others: %s", dir).
-			WithNext("chown it to the user of the daemon and set its mode to at most " + octal(mode))
+		return nil, foreign
 	}
 	for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
 		if err := checkParent(up, Owner{UID: st.Uid}); err != nil {
