@@ -89,7 +89,7 @@ func ownDir(dir string, mode fs.FileMode) (unlock func(), err error) {
 	}
 	if err != nil {
 		return nil, errs.Wrap(err, errs.Denied, "the directory of a socket is a link or cannot be opened: "+dir).
-			WithNext("look what stands there, and remove it by hand: ls -ld "+dir)
+			WithNext("look what stands there, and remove it by hand: ls -ld " + dir)
 	}
 	f := os.NewFile(uintptr(fd), dir)
 	unlock = func() { _ = f.Close() } // gives the lock back; nothing was written
