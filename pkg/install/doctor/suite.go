@@ -93,7 +93,7 @@ func (x *examination) daemon(name string, m *adminpb.Member) {
 		return // its one notice without a write configuration is the write part's line
 	}
 	for _, n := range st.GetNotices() {
-		x.Add("notice."+name, name+" has no notice", Warn, n, "see its settings: "+name+".toml")
+		x.Add("notice."+name, name+" has nothing to warn of", Warn, n, "see its settings: "+name+".toml")
 	}
 }
 

@@ -81,6 +81,9 @@ func (q *logQuery) show(ctx context.Context, e cli.Env) error {
 			return err
 		}
 	}
+	if len(list) == 0 && !q.json {
+		fmt.Fprintln(e.Err, "mcpctl: there is no such line; of a suite that mcpctl run started: --dir DIR")
+	}
 	if !q.follow {
 		return nil
 	}

@@ -41,6 +41,9 @@ func uninstall(ctx context.Context, e cli.Env, fs *flag.FlagSet, args []string) 
 		fmt.Fprintf(e.Out, "  %-58s kept\n", r.Store)
 	}
 	if *dryRun {
+		if len(r.Remove)+len(r.Left)+len(r.Kept) == 0 {
+			fmt.Fprintln(e.Out, "Nothing of mcpctl setup is on this host.")
+		}
 		fmt.Fprintln(e.Out, "Nothing was removed.")
 		return nil
 	}

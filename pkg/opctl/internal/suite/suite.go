@@ -62,8 +62,12 @@ func Dial(dir, socket, daemon string) (*grpc.ClientConn, error) {
 	if abs, err := filepath.Abs(dir); err == nil { // as it was typed, below where the person stands
 		dir = abs
 	}
+	look := "see whether " + daemon + " runs: the lines of mcpctl run"
+	if dir == HostDir {
+		look = "see whether it runs: systemctl status pfsense-" + daemon
+	}
 	return rpc.Dial(filepath.Join(dir, socket), daemon,
-		rpc.Next("check that "+daemon+" runs (mcpctl status), and that you are one of its operators; a suite in another directory than "+dir+" needs --dir"))
+		rpc.Next(look+"; and whether you are one of its operators; a suite in another directory than "+dir+" needs --dir"))
 }
 
 // Mcpd calls mcpd's operators' service once, within a time.

@@ -253,7 +253,7 @@ func (x *examination) keyAge() {
 	case newest.IsZero() && refused:
 		x.Add(id, what, finding.Unknown, "this user may not look at the key's file", "run mcpctl doctor as root for this one")
 	case newest.IsZero():
-		x.Add(id, what, finding.Unknown, "the key is in another place than mcpctl setup uses", "")
+		x.Add(id, what, finding.Unknown, "the key is in another place than mcpctl setup uses", "look at the age of the file that api_key_file in mcpd.toml names")
 	case age < -time.Minute:
 		x.Add(id, what, finding.Warn, "its file is of the future: this host's clock was set back", "see clock.host")
 	case age > keyOld:
@@ -277,14 +277,14 @@ func (x *examination) hostClock() {
 		}
 	}
 	if x.Synced == nil {
-		x.Add(id, what, finding.Unknown, "nothing here says whether it follows a time server", "")
+		x.Add(id, what, finding.Unknown, "nothing here says whether it follows a time server", "compare it with another clock, and run systemd-timesyncd or chrony")
 		return
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, within)
 	defer cancel()
 	switch synced, err := x.Synced(ctx); {
 	case err != nil:
-		x.Add(id, what, finding.Unknown, "nothing here says whether it follows a time server", "")
+		x.Add(id, what, finding.Unknown, "nothing here says whether it follows a time server", "compare it with another clock, and run systemd-timesyncd or chrony")
 	case !synced:
 		x.Add(id, what, finding.Warn, "it follows no time server", "timedatectl set-ntp true, or run chrony")
 	default:
