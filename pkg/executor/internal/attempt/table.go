@@ -256,7 +256,7 @@ func (a *run) intent(ctx context.Context) (bool, error) {
 	// would send what nobody has looked at.
 	now := a.Clock.Read()
 	boot := time.Duration(now.BootMS-a.looked.BootMS) * time.Millisecond
-	if now.BootID != a.looked.BootID || boot < 0 || boot > fresh || now.Wall.Sub(a.looked.Wall) > fresh || !now.Wall.Before(a.Until) {
+	if now.BootID != a.looked.BootID || boot < 0 || boot > fresh || now.Wall.Sub(a.looked.Wall).Abs() > fresh || !now.Wall.Before(a.Until) {
 		_ = a.conn.Close() // not a byte of the request was written
 		return a.fail(record.ReasonNotSent)
 	}

@@ -308,6 +308,7 @@ func TestReview06BetweenTheLastLookAndTheFirstByteAreTwoSeconds(t *testing.T) {
 		"a machine that is quick":         {func(m *moments) { m.Clock.Pass(2 * time.Second) }, true},
 		"a machine that slept":            {func(m *moments) { m.Clock.Pass(3 * time.Second) }, false},
 		"a wall clock that was set":       {func(m *moments) { m.Clock.Set(3 * time.Second) }, false},
+		"a wall clock that was set back":  {func(m *moments) { m.Clock.Set(-3 * time.Second) }, false},
 		"one that hides that it slept":    {func(m *moments) { m.Clock.Pass(3 * time.Second); m.Clock.Set(-3 * time.Second) }, false},
 		"a machine that was set up again": {func(m *moments) { m.Clock.Reboot() }, false},
 	} {
