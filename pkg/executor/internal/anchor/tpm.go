@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
-	"syscall"
 	"time"
 
 	"pfsensemcp/pkg/artifact/change"
@@ -194,19 +192,10 @@ func fault(err error) error {
 	if e, ok := errors.AsType[*errs.Error](err); ok {
 		return e
 	}
-	e := Unavailable(err, "the TPM cannot be reached")
-	switch {
-	case chip.Late(err):
-		e.Msg = "the TPM did not answer in time"
-	case errors.Is(err, fs.ErrNotExist):
-		e.Msg = "the TPM is not there"
-		e.Next = "ls -l /dev/tpmrm0: no such device means no TPM, no driver, or PrivateDevices= in the unit"
-	case errors.Is(err, fs.ErrPermission):
-		e.Msg = "the TPM may not be opened by this user"
-		e.Next = "the unit needs DeviceAllow=/dev/tpmrm0 rw and SupplementaryGroups=tss"
-	case errors.Is(err, syscall.EBUSY):
-		e.Msg = "the TPM is held by another program"
-		e.Next = "a program uses /dev/tpm0 without the resource manager: find it and stop it"
+	msg, next := chip.Away(err)
+	e := Unavailable(err, msg)
+	if next != "" {
+		e.Next = next
 	}
 	return e
 }

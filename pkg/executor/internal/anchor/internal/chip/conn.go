@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/google/go-tpm/tpm2"
 )
@@ -304,6 +306,22 @@ func Refused(err error) bool {
 
 // Lockout says whether the TPM refuses every secret for now.
 func Lockout(err error) bool { return is(err, tpm2.TPMRCLockout) }
+
+// Away says, in our words, why the TPM could not be asked, and what to do about it:
+// "" when there is nothing better than to look.
+func Away(err error) (msg, next string) {
+	switch {
+	case Late(err):
+		return "the TPM did not answer in time", ""
+	case errors.Is(err, fs.ErrNotExist):
+		return "the TPM is not there", "ls -l /dev/tpmrm0: no such device means no TPM, no driver, or PrivateDevices= in the unit"
+	case errors.Is(err, fs.ErrPermission):
+		return "the TPM may not be opened by this user", "the unit needs DeviceAllow=/dev/tpmrm0 rw and SupplementaryGroups=tss"
+	case errors.Is(err, syscall.EBUSY):
+		return "the TPM is held by another program", "a program uses /dev/tpm0 without the resource manager: find it and stop it"
+	}
+	return "the TPM cannot be reached", ""
+}
 
 // Late says whether the TPM was reached and did not answer in time.
 func Late(err error) bool {
