@@ -43,7 +43,7 @@ var levels = map[string]int{
 	"pkg/executor/internal/store/internal/requests": 28, "pkg/executor/internal/store/internal/attempts": 28, "pkg/executor/internal/store/internal/settling": 28,
 	"pkg/executor/internal/store/storetest": 35, // for tests
 	"pkg/executor/internal/store":           33, "pkg/executor/internal/anchor": 34,
-	"pkg/executor/internal/anchor/internal/chip": 30, "pkg/witness/wire": 24,
+	"pkg/executor/internal/anchor/internal/chip": 30, "pkg/executor/internal/anchor/internal/mutual": 30, "pkg/witness/wire": 24,
 	"pkg/executor/internal/anchor/anchortest": 35, // for tests
 	"pkg/executor/internal/exchange":          33, "pkg/executor/internal/alias": 33,
 	"pkg/executor/internal/alias/aliastest": 35, // for tests

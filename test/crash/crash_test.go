@@ -326,6 +326,14 @@ func TestS6KillsAtRandomMomentsLoseAndDoubleNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real processes")
 	}
+	// How long a change takes on this machine, so that the kills fall all over it.
+	calm := house(t, "settle_ms = 20\n")
+	begun := time.Now()
+	if _, err := change(calm); err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(begun) * 5 / 4
+	calm.Kill()
 	var mu sync.Mutex
 	states := map[string]int{}
 	t.Run("kills", func(t *testing.T) {
@@ -337,8 +345,7 @@ func TestS6KillsAtRandomMomentsLoseAndDoubleNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The whole of a change takes about a tenth of a second here.
-				wait := time.Duration(rand.Int64N(int64(200 * time.Millisecond)))
+				wait := time.Duration(rand.Int64N(int64(whole)))
 				process := r.Process()
 				shot := time.AfterFunc(wait, func() { _ = process.Kill() })
 				_, _ = change(r) // it ends when the process does

@@ -3,20 +3,17 @@ package anchor
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/anchor/internal/chip"
-	"pfsensemcp/pkg/secretfile"
+	"pfsensemcp/pkg/executor/internal/anchor/internal/mutual"
 	"pfsensemcp/pkg/witness/wire"
 )
 
@@ -26,8 +23,6 @@ const (
 	// advanceFactor times it an advance may take: the witness may have to find
 	// out what became of an increment before it answers.
 	advanceFactor = 4
-	// maxPEM bounds a certificate file in bytes.
-	maxPEM = 256 << 10
 	// maxHeader bounds the header of an answer.
 	maxHeader = 8 << 10
 )
@@ -59,39 +54,21 @@ type Remote struct {
 func OpenRemote(cfg RemoteConfig) (*Remote, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" {
-		return nil, setting("anchor.remote.url", "is not of the form https://host[:port]")
+		return nil, errs.New(errs.Invalid, "the setting anchor.remote.url is not of the form https://host[:port]").WithClass("configuration")
 	}
-	roots, err := readPEM("anchor.remote.server_ca", cfg.ServerCA)
+	secure, err := mutual.Config(mutual.Files{
+		Host: u.Hostname(), ServerCA: cfg.ServerCA, ClientCert: cfg.ClientCert, ClientKey: cfg.ClientKey, CredentialsDir: cfg.CredentialsDir,
+	})
 	if err != nil {
 		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(roots) {
-		return nil, setting("anchor.remote.server_ca", "names a file without a certificate")
-	}
-	chain, err := readPEM("anchor.remote.client_cert", cfg.ClientCert)
-	if err != nil {
-		return nil, err
-	}
-	key, err := secretfile.Read(cfg.ClientKey, secretfile.Options{Setting: "anchor.remote.client_key", CredentialsDir: cfg.CredentialsDir, Whole: true})
-	if err != nil {
-		return nil, err
-	}
-	defer key.Zero()
-	pair, err := tls.X509KeyPair(chain, key.Bytes())
-	if err != nil {
-		// The library's error may quote the file.
-		return nil, setting("anchor.remote.client_key", "does not hold the key of the certificate in anchor.remote.client_cert")
 	}
 	r := &Remote{
 		base: url.URL{Scheme: "https", Host: u.Host}, timeout: cfg.Timeout, desk: newDesk(cfg.Settle),
 		// No proxy, no second try, no other protocol, nothing kept: one request, one
 		// connection, so a request that was given up is closed.
 		client: &http.Transport{
-			TLSClientConfig: &tls.Config{
-				MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: u.Hostname(), Certificates: []tls.Certificate{pair},
-			},
-			Protocols: new(http.Protocols), DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
+			TLSClientConfig: secure,
+			Protocols:       new(http.Protocols), DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		},
 	}
 	r.client.Protocols.SetHTTP1(true)
@@ -102,24 +79,6 @@ func OpenRemote(cfg RemoteConfig) (*Remote, error) {
 		return r, nil
 	}
 	return r, r.Use(cfg.Index, cfg.Name)
-}
-
-func setting(name, what string) error {
-	return errs.New(errs.Invalid, "the setting "+name+" "+what).WithClass("configuration")
-}
-
-// readPEM reads a file of certificates, which is no secret.
-func readPEM(name, path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, errs.Wrap(err, errs.Invalid, "the file of the setting "+name+" cannot be opened").WithClass("configuration")
-	}
-	defer func() { _ = f.Close() }() // opened for reading
-	b, err := io.ReadAll(io.LimitReader(f, maxPEM+1))
-	if p, _ := pem.Decode(b); err != nil || len(b) > maxPEM || p == nil {
-		return nil, setting(name, "names a file that is not PEM, or larger than 256 KiB")
-	}
-	return b, nil
 }
 
 // Facts asks the witness. A counter that cannot be read shows no facts.
