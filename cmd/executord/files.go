@@ -29,8 +29,13 @@ func readAll(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// rooted refuses a file that anybody but root could change or replace.
+// rooted refuses a file that anybody but root could change or replace. Every directory
+// up to the root counts, those above a relative path too.
 func rooted(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
 	for {
 		st, err := os.Lstat(path)
 		if err != nil {

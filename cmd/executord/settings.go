@@ -9,6 +9,7 @@ import (
 
 	"pfsensemcp/pkg/conf"
 	"pfsensemcp/pkg/daemon"
+	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor"
 	"pfsensemcp/pkg/pfrest"
 )
@@ -151,6 +152,9 @@ func (s *settings) Check(r *conf.Report) {
 		r.Fault("appliance.ca_file", "goes with tls_mode auto, and auto needs it")
 	}
 	s.checkTrust(r)
+	if err := s.Limits.bounds().Check(false); err != nil {
+		r.Fault("limits", errs.Public(err).Msg+"; a limit may be tightened, and relaxed to what is compiled in")
+	}
 	switch s.Anchor.Backend {
 	case "tpm-local":
 		s.local(r)

@@ -102,13 +102,9 @@ func (s *settings) apart(p *daemon.Process) error {
 	if s.Lab {
 		return nil
 	}
-	own := uint32(os.Geteuid())
-	for role, uids := range p.Callers {
-		// Root is an operator everywhere, and nothing on a host is out of its reach.
-		if own == 0 || role == rpc.Mcpd && slices.Contains(uids, own) || slices.Contains(uids, own) {
-			return errs.New(errs.Invalid, "executord runs as a user that may use its sockets").WithClass("configuration").
-				WithNext("run it as a user of its own (pfsense-executord), as the units do; lab = true is for a laboratory")
-		}
+	if why := shared(uint32(os.Geteuid()), p.Callers); why != "" {
+		return errs.New(errs.Invalid, why).WithClass("configuration").
+			WithNext("give executord, mcpd and every operator a user of their own, as the units do; lab = true is for a laboratory")
 	}
 	for setting, path := range map[string]string{"settings file": p.Config, "authorities_file": s.Authorities} {
 		if path == "" {
@@ -120,6 +116,19 @@ func (s *settings) apart(p *daemon.Process) error {
 		}
 	}
 	return nil
+}
+
+// shared says what is wrong when two of those who must be apart are one user, "" when
+// none are. Root is an operator everywhere, and nothing on a host is out of its reach.
+func shared(own uint32, callers map[rpc.Role][]uint32) string {
+	mcpd, operators := callers[rpc.Mcpd], callers[rpc.Operators]
+	switch {
+	case own == 0 || slices.Contains(mcpd, own) || slices.Contains(operators, own):
+		return "executord runs as a user that may use its sockets"
+	case slices.ContainsFunc(mcpd, func(uid uint32) bool { return uid == 0 || slices.Contains(operators, uid) }):
+		return "the user of mcpd, which answers AI clients, is an operator"
+	}
+	return ""
 }
 
 // open fills in the sandbox: the store, the TPM, the appliance and the witness host.
