@@ -108,7 +108,11 @@ func edits() map[string]struct {
 
 func TestX9WhatChangesBeforeTheSendStopsItWithoutAByte(t *testing.T) {
 	for what, edit := range edits() {
-		for _, point := range []string{"begin after", "tick after", "advance after", "connect after"} {
+		points := []string{"connect after"} // all before the last look are alike
+		if what == "its description" {
+			points = append(points, "begin after", "tick after", "advance after")
+		}
+		for _, point := range points {
 			t.Run(what+" at "+point, func(t *testing.T) {
 				t.Parallel()
 				m := during(t, ceremonytest.Options{})

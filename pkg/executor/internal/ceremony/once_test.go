@@ -615,6 +615,7 @@ func TestA9AnExecutionVoidsEveryOtherApproval(t *testing.T) {
 		return k
 	}
 	first, second := prepare(ceremonytest.Alias), prepare(ceremonytest.Other)
+	m.Clock.Pass(time.Second) // the newest is the last in the list
 	_, id := m.AskFor("Admin_PCs", "words")
 	third := m.Authorization(m.Preview(id))
 	confirmation := m.Confirmation(second)

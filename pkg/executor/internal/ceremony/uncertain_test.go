@@ -118,7 +118,11 @@ func TestR5NoDriftIsWrittenOver(t *testing.T) {
 		if what == "that it is done" || what == "a pending change" {
 			continue // an undo begins where it is done, and our own change is pending
 		}
-		for _, point := range []string{"", "tick after", "connect after"} {
+		points := []string{"connect after"} // the gate has tests of its own for each
+		if what == "its description" || what == "its position" || what == "the interfaces' names" {
+			points = append(points, "", "tick after")
+		}
+		for _, point := range points {
 			if what == "the interfaces' names" && point != "" {
 				continue // the gate looks; an attempt may begin after a restart, which forgets them
 			}
