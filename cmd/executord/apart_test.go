@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
 	"os"
 	"strings"
 	"testing"
 
+	"pfsensemcp/pkg/keyfile"
+	"pfsensemcp/pkg/logging"
 	"pfsensemcp/pkg/rpc"
 )
 
@@ -67,5 +73,44 @@ func TestLimitsBeyondWhatIsCompiledInAreAFaultOfTheSettings(t *testing.T) {
 		if err := load(t, strings.Replace(whole, "[write]", "[limits]\n"+text+"\n[write]", 1)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// K6: a key leaves a line whatever it stands in: its file, or the bytes by themselves.
+func TestK6AKeyIsRedactedWithoutItsFileToo(t *testing.T) {
+	var seen bytes.Buffer
+	log, err := logging.New(logging.Options{Daemon: "executord", Level: "info", Stderr: &seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	root, err := keyfile.NewRoot("k1", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	auth, err := keyfile.NewCounterAuth()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := keyfile.ParseRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hide(log.Redact, root)
+	hide(log.Redact, auth)
+	hide(log.Redact, []byte("an-api-key-without-digits"))
+	digits := hex.EncodeToString(k.Material)
+	for _, s := range []string{
+		digits, strings.ToUpper(digits), strings.TrimSpace(string(auth)), base64.StdEncoding.EncodeToString(k.Material), string(root), "an-api-key-without-digits",
+	} {
+		log.Logger.Info("a mistake", "detail", "before "+s+" after", "error", errors.New(s))
+	}
+	for _, s := range []string{digits, strings.ToUpper(digits), strings.TrimSpace(string(auth)), base64.StdEncoding.EncodeToString(k.Material), "an-api-key-without-digits"} {
+		if strings.Contains(seen.String(), s) {
+			t.Errorf("a key is in the log: %s", seen.String())
+		}
+	}
+	if !strings.Contains(seen.String(), "[redacted]") {
+		t.Errorf("nothing was redacted: %s", seen.String())
 	}
 }

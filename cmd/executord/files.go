@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/hex"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 
 	"pfsensemcp/pkg/errs"
@@ -27,6 +29,23 @@ func readAll(path string, most int64) ([]byte, error) {
 		return nil, errs.New(errs.Invalid, "it is no regular file, or too large")
 	}
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// digits are the 64 hex digits of a key in a file of keyfile.
+var digits = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// hide registers a key file for redaction: as it stands, and the key in it by itself,
+// which is what would come out of a mistake.
+func hide(redact func([]byte), file []byte) {
+	redact(file)
+	for _, d := range digits.FindAll(file, -1) {
+		key, err := hex.DecodeString(string(d))
+		if err != nil { // it is none
+			continue
+		}
+		redact(key) // in all its forms, hex too
+		clear(key)
+	}
 }
 
 // rooted refuses a file that anybody but root could change or replace. Every directory

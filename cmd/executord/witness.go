@@ -143,7 +143,7 @@ func (s *witnessSettings) open(credentials string, redact func([]byte)) (*execut
 		return nil, err
 	}
 	defer secret.Zero()
-	redact(secret.Bytes())
+	hide(redact, secret.Bytes())
 	return executor.OpenCounter(executor.CounterConfig{TPM: s.Anchor.TPM, Index: s.Anchor.NVIndex, Name: s.Anchor.NVName, Secret: secret})
 }
 

@@ -83,7 +83,7 @@ func (s *settings) write(p *daemon.Process) (executor.Config, error) {
 		if err != nil {
 			return c, err
 		}
-		p.Redact(secret.Bytes())
+		hide(p.Redact, secret.Bytes())
 		*k.to = secret
 		c.Keys.Paths = append(c.Keys.Paths, path)
 	}
