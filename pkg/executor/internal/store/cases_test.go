@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
@@ -181,5 +182,45 @@ func TestA14G7TheBoundsOfT2HoldInItsOwnTransaction(t *testing.T) {
 	a.Artifact.ExpiresAt = f.Clock.Read().Wall.Add(time.Minute + time.Second)
 	a.File = artifacttest.File(t, a.Artifact, artifacttest.KeyA())
 	must[record.Contract](t)(f.S.Authorize(a))
+	f.sound()
+}
+
+// The transaction that begins an undo holds both signatures against the contract by
+// itself, and spends neither unless it takes both.
+func TestReview02R5TheTransactionOfAnUndoBindsBothSignatures(t *testing.T) {
+	f := setup(t)
+	c := must[record.Contract](t)(f.Verified("one", "new"))
+	other := must[record.Contract](t)(f.Verified("two", "new"))
+	begin := func(confirmation, authorization store.SignedRollback) func() error {
+		return func() error {
+			_, err := f.S.BeginRollback(c.At(), confirmation, authorization, f.Witness, storetest.By)
+			return err
+		}
+	}
+	f.Clock.Pass(2 * time.Minute)
+	a, b := f.Undo(c)
+	a2, b2 := f.Undo(other)
+	f.refused("b_version", begin(a2, b))
+	f.refused("b_version", begin(a, b2))
+	for what, edit := range map[string]func(*artifact.Undo){
+		"another operation":   func(u *artifact.Undo) { u.OperationID = other.OperationID },
+		"another version":     func(u *artifact.Undo) { u.StateVersion++ },
+		"another fingerprint": func(u *artifact.Undo) { u.VerifiedFingerprint = other.Intent },
+		"another snapshot":    func(u *artifact.Undo) { u.Snapshot = other.Intent },
+	} {
+		for half := range 2 {
+			two := [2]store.SignedRollback{a, b}
+			spoiled := *two[half].Artifact
+			edit(&spoiled.Undo)
+			two[half].Artifact = &spoiled
+			t.Run(what, func(t *testing.T) { f.refused("b_version", begin(two[0], two[1])) })
+		}
+	}
+	f.Clock.Pass(10 * time.Minute)
+	f.refused("b_time", begin(a, b))
+	a3, b3 := f.Undo(c)
+	f.refused("b_time", begin(a3, b))
+	f.refused("b_time", begin(a, b3))
+	must[record.Contract](t)(f.S.BeginRollback(c.At(), a3, b3, f.Witness, storetest.By))
 	f.sound()
 }
