@@ -7,7 +7,7 @@
 // the bound on the number of series would then let one caller blind all others,
 // and the text would show what was asked for.
 //
-// What it stops: memory that grows with what outsiders send. A metric has at
+// The attack it stops: memory that grows with what outsiders send. A metric has at
 // most MaxSeries series; what comes later is counted under "other".
 package metrics
 

@@ -4,7 +4,7 @@
 // whether one is near enough to be offered, is the caller's. Every package may
 // import it; it imports nothing of ours. It must never look at a long text whole:
 // the search costs the product of both lengths for every known name, and texts
-// come from outside. That stops a caller who sends names of a megabyte.
+// come from outside. The attack that stops: a caller who sends names of a megabyte.
 package nearest
 
 // maxName is the part of a text that is looked at, in bytes: no name of ours is

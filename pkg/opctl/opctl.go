@@ -1,9 +1,10 @@
 // Package opctl owns mcpctl, the operator's command line: one table of commands,
 // one file a command group; the larger groups are its inner packages.
 //
-// Only cmd/mcpctl may import it. It holds no key and opens no connection but to
-// the suite's own sockets; what an operator may do there is decided by the
-// daemons, by uid. It prints outside text only through textsafe.
+// Only cmd/mcpctl may import it. It must never hold a key longer than it takes to
+// put it into its place, connect to anything but the suite's own sockets (setup
+// alone makes one handshake with the appliance), or print outside text but through
+// textsafe. What an operator may do is decided by the daemons, by uid.
 //
 // The attack it stops: a description or host name that an outsider chose
 // driving the operator's terminal.

@@ -1,7 +1,7 @@
 // Package rpc owns gRPC over Unix sockets: who a peer is, what it may call,
 // how large and how long a call may be, and what is logged of it.
 //
-// Packages of level 2 and above use it, on both sides. It knows no service but
+// Packages of a higher level than this one import it, on both sides. It knows no service but
 // health and node.v1, holds no state between calls but counters, and never
 // reads a setting. It must never serve a method that has no row in the table,
 // never believe anything a peer says about itself, and never let the text of an

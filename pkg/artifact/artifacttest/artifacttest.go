@@ -1,6 +1,6 @@
-// Package artifacttest has one example of every file of the ceremony, with the
-// keys, ids and times of the golden vectors. Tests and their tools alone import it:
-// the private keys are public knowledge.
+// Package artifacttest owns one example of every file of the ceremony, with the
+// keys, ids and times of the golden vectors. Tests and their tools alone import it.
+// It must never be linked into a program: the private keys are public knowledge.
 package artifacttest
 
 import (

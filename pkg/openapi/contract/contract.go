@@ -3,7 +3,7 @@
 //
 // docfetch and mcpserver make contracts and hand them to operators, apidocs
 // compares them, opctl reads and writes them as files; of ours it imports openapi
-// and errs. A contract holds no prose: no description, no example, and no default
+// and errs. A contract must never hold prose: no description, no example, and no default
 // that looks like a secret (openapi has hashed it).
 //
 // The attacks it stops: the raw document of an appliance leaving mcpd, keys in its

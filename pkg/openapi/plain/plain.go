@@ -1,8 +1,8 @@
 // Package plain owns how markup of an outsider becomes plain text: descriptions
 // of an OpenAPI document and pages of a documentation site.
 //
-// openapi and docfetch import it; of ours it imports textsafe alone. Nothing is
-// ever rendered, and no part of the text is followed: what comes out is text of
+// openapi and docfetch import it; of ours it imports textsafe alone. It must never
+// render anything or follow any part of the text: what comes out is text of
 // an outsider still, and must be shown as such.
 //
 // The attacks it stops: text of scripts, styles and comments, which no reader of

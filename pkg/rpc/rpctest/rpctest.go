@@ -1,5 +1,6 @@
-// Package rpctest serves a real rpc.Server to a real client in memory, for
-// tests alone: the peer is whoever the test says.
+// Package rpctest owns a way to serve a real rpc.Server to a real client in memory.
+// Tests alone import it. It must never be linked into a program: the peer is whoever
+// the test says.
 package rpctest
 
 import (

@@ -1,6 +1,6 @@
 // Package check owns the rules of single settings and the names in messages about
-// them. Only conf may import it; it imports none of ours but errs, reads no file
-// and no environment, and no error of it holds the value that broke the rule.
+// them. Only conf may import it; it imports none of ours but errs. It must never read
+// a file or the environment, nor put the value that broke a rule into an error.
 //
 // The attacks it stops are conf's: an appliance URL that a person reads as one host
 // and a library dials as another, a path that names another file than it seems to,

@@ -1,8 +1,9 @@
 // Package layout owns where mcpctl setup puts files, and what stands in those that it
 // writes: settings and drop-ins.
 //
-// install alone imports it. Its values were checked before: each ends between quotes in
-// a file that root's daemons read, so none may hold a quote, a backslash or a line end.
+// install alone imports it. It must never be given a value that was not checked: each ends
+// between quotes in a file that root's daemons read, so none may hold a quote, a backslash
+// or a line end.
 //
 // The attack it stops: a unit that reaches more than the appliance, or reads a key from
 // where somebody else can write.

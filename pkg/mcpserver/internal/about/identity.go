@@ -2,10 +2,10 @@
 // edition and version against which guidance is judged, and how interfaces are
 // named in its answers.
 //
-// mcpserver alone imports it. It asks the two compiled endpoints and takes nothing
-// from a caller; what the appliance says is kept only when it is one of our words
-// or has the form of a version. The attack it stops: a text of the appliance, or of
-// a caller, that passes for a fact about it.
+// mcpserver alone imports it. It must never ask but the two compiled endpoints, nor
+// take anything from a caller; what the appliance says is kept only when it is one of
+// our words or has the form of a version. The attack it stops: a text of the
+// appliance, or of a caller, that passes for a fact about it.
 package about
 
 import (

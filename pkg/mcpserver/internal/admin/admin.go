@@ -1,7 +1,7 @@
 // Package admin owns what operators ask of mcpd: admin.v1, and the READ key in
 // its file. mcpserver alone imports it.
 //
-// Nothing here changes the appliance, and no answer holds a key, a row or a text
+// It must never change the appliance, and no answer may hold a key, a row or a text
 // of the appliance. The attack it stops: an operator's question used to wear
 // out the appliance's login protection, to guess the key, or to take the
 // appliance from the models.

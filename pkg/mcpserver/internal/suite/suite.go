@@ -4,6 +4,9 @@
 // mcpserver and its inner packages import it. It must never wait for a daemon
 // longer than a model waits for nothing: each runs alone, and the loss of one
 // may only cost what needs it.
+//
+// The attack it stops: a daemon that was subverted, and holds up every tool by never
+// answering.
 package suite
 
 import (

@@ -1,5 +1,9 @@
 // Package tool owns the seam between mcpserver and the tools that are no rows of
-// the catalog. mcpserver and its inner packages import it; it holds types alone.
+// the catalog. mcpserver and its inner packages import it. It must never hold more than
+// types: what runs for a caller stands in the packages that are named for it.
+//
+// The attack it stops: a tool that comes in beside the checks of arguments, limits and
+// logs, because it had a way of its own to the session.
 package tool
 
 import (

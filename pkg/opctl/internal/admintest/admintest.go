@@ -1,4 +1,4 @@
-// Package admintest is a pretend executord for the tests of mcpctl: the operators'
+// Package admintest owns a pretend executord for the tests of mcpctl: the operators'
 // service on a real Unix socket, whose answers the test writes. Tests alone import it.
 package admintest
 

@@ -1,8 +1,8 @@
 // Package breaker owns the decision not to send: with a key that was refused,
 // because the firewall's login protection then blocks this host's address, and to
 // a path that does not answer, because each such request holds a worker there.
-// Only pfrest may import it; it imports nothing of ours, sends nothing and starts
-// no timer.
+// Only pfrest may import it; it imports nothing of ours. It must never send anything
+// or start a timer: it is asked.
 //
 // The attack it stops: our own eagerness used to lock us out or to keep the
 // appliance busy, by anybody who can make tools be called.

@@ -1,8 +1,8 @@
 // Package fault owns the text and class of everything that can go wrong between
 // us and the appliance. Only pfrest may import it; of ours it imports errs alone.
 //
-// Every message and next step is a constant of ours, chosen by status and by
-// pfREST's response_id from a closed table. The attack it stops: text of the
+// It must never take a word from an answer: every message and next step is a constant
+// of ours, chosen by status and by pfREST's response_id from a closed table. The attack it stops: text of the
 // appliance, which may quote names, paths, traces and what somebody stored,
 // reaching a model or a log as an error message.
 package fault

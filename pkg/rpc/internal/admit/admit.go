@@ -2,6 +2,9 @@
 // connection is accepted, before a byte of it is read, and goes with it to the
 // calls. rpc alone imports it. It must never admit by group, by pid or by what
 // a peer says.
+//
+// The attack it stops: a local user who connects to a socket that is not meant for
+// them, or claims to be somebody else.
 package admit
 
 import (

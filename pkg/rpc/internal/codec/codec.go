@@ -2,6 +2,9 @@
 // decoded, refused when it is too large or holds what the message does not
 // know. rpc alone imports it. It must never let the library answer for a bad
 // request, because the library's text quotes what came.
+//
+// The attack it stops: a request that costs memory before it is judged, or that says
+// more in fields which only another version would read.
 package codec
 
 import (

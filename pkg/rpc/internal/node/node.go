@@ -1,6 +1,9 @@
 // Package node owns what a daemon says about itself on every socket: node.v1
 // and health. rpc alone imports it. It must say nothing that one admitted peer
 // may know and another may not.
+//
+// The attack it stops: a peer of one role that learns from a daemon's health what is
+// for another role alone.
 package node
 
 import (

@@ -1,6 +1,9 @@
 // Package place owns where mcpd may be, and what to tell a person when it is
-// not there. shim alone imports it. It opens nothing but the sockets it is
+// not there. shim alone imports it. It must never open anything but the sockets it is
 // given.
+//
+// The attack it stops: a socket below a path that other users can write, found first
+// because it was near; where it looks is fixed, and the rest a person must name.
 package place
 
 import (

@@ -1,6 +1,9 @@
 // Package process owns what a shim does to its own process: standard output
 // kept for protocol, and memory given back. shim alone imports it; it is where
-// shim's system calls stand.
+// shim's system calls stand. It must never write to standard output itself.
+//
+// The attack it stops: a text of a library or of a panic on standard output, which the
+// client would read as a message of the server.
 package process
 
 import (

@@ -1,8 +1,11 @@
-// Package rehearsal plays the write ceremony from end to end for the demonstration: every
+// Package rehearsal owns the script of the demonstration of writing: it plays the write ceremony from end to end for the demonstration: every
 // act by the program, and at a terminal in the place, that it has in reality.
 //
 // Only supervise imports it. One program plays all people here, which is why it needs a
 // laboratory; it must never be pointed at another store.
+//
+// The attack it stops: a rehearsal that somebody points at a real appliance, as a way to
+// both approvals by one hand.
 package rehearsal
 
 import (

@@ -1,7 +1,10 @@
-// Package talk is a raw MCP client of the shim for the demonstration: JSON lines, no MCP
+// Package talk owns a raw MCP client of the shim for the demonstration: JSON lines, no MCP
 // library, so that what is shown is what crosses the wire.
 //
-// Only packages of supervise import it.
+// Only packages of supervise import it. It must never reach mcpd but through the
+// shim's standard input and output.
+//
+// The attack it stops: a demonstration that shows what no client would meet.
 package talk
 
 import (

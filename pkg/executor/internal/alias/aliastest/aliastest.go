@@ -1,4 +1,4 @@
-// Package aliastest is an appliance in memory for tests of what reads through
+// Package aliastest owns an appliance in memory for tests of what reads through
 // package alias: gates, the ceremony, the services. Only tests import it.
 //
 // It is used through the real alias.New, so that what a test proves holds for what

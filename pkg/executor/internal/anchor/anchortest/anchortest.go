@@ -1,5 +1,5 @@
-// Package anchortest is a counter in memory with scripted faults, for tests of
-// whoever uses package anchor. It must never be linked into a program: it would
+// Package anchortest owns a counter in memory with scripted faults, for tests of
+// whoever uses package anchor. Tests alone import it. It must never be linked into a program: it would
 // be a counter that forgets.
 package anchortest
 

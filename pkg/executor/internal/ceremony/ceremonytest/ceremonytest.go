@@ -1,6 +1,6 @@
-// Package ceremonytest is a whole write path for tests: a pretend appliance behind
+// Package ceremonytest owns a whole write path for tests: a pretend appliance behind
 // real TLS, a counter in memory, a store on disk, and the owners' keys. Tests alone
-// import it.
+// import it. It must never be linked into a program: its keys are in the source.
 package ceremonytest
 
 import (

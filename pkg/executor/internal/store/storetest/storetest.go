@@ -1,6 +1,7 @@
-// Package storetest has what tests of the store and of the ceremony need: a clock
+// Package storetest owns what tests of the store and of the ceremony need: a clock
 // that is moved by hand, a store in a directory of the test, faults at every step of
-// a write, and a ceremony played to any point. Tests alone import it.
+// a write, and a ceremony played to any point. Tests alone
+// import it. It must never be linked into a program: it sets the store's seams.
 package storetest
 
 import (

@@ -2,8 +2,8 @@
 // what this project derives from the path, and what the appliance's own document says,
 // must be the same single name.
 //
-// doctor alone imports it. It fails closed: whatever is missing, malformed, several or
-// different, there is no privilege.
+// doctor alone imports it. It must never choose: whatever is missing, malformed, several
+// or different, there is no privilege.
 //
 // The attack it stops: a privilege granted because a document, or our own rule after a
 // change of the package, said so alone.

@@ -1,5 +1,6 @@
-// Package peektest is an appliance that shows a certificate and listens, for the tests
-// of install and its inner packages.
+// Package peektest owns an appliance that shows a certificate and listens, for the tests
+// of install and its inner packages. Tests alone import it; it must never be linked into
+// a program, which would then hold a key that everybody has.
 package peektest
 
 import (

@@ -1,9 +1,9 @@
 // Package check owns the verification of a whole store: every row, the whole audit
 // chain, and what the two say about one another.
 //
-// The store runs it before anything is served and whenever an operator asks. It
-// writes nothing, repairs nothing, and reports a class and a sequence number, never
-// a value.
+// The store alone imports it, and runs it before anything is served and whenever an
+// operator asks. It must never write or repair anything, and reports a class and a
+// sequence number, never a value.
 //
 // The attacks it stops: a store that was edited by somebody who can write the file
 // and has no key: changed, swapped, removed and older rows, a cut or spliced chain,

@@ -1,8 +1,10 @@
 // Package seam owns the points at which a test may make the store fail or stop.
 //
 // Only the packages of the store import it, and of those only storetest, which no
-// program links, can set one: a program has no way to make a seam, by setting,
-// environment or RPC.
+// program links, can set one. It must never be set by a setting, the environment or an
+// RPC.
+//
+// The attack it stops: a door for tests that opens in production.
 package seam
 
 // Point names a step of a write, such as "put contracts", "commit" or "committed".
