@@ -36,18 +36,19 @@ const usage = `mcpsign signs, off the host, what the executor prepared.
   mcpsign sign-authorization  -i preview.json -o authorization.json
   mcpsign sign-confirmation   -i pending.json -o confirmation.json
   mcpsign sign-rollback       -i rollback-request.json -o rollback.json
-  mcpsign sign-reconciliation -i observation.json -outcome OUTCOME [-pending pending.json] -o evidence.json
+  mcpsign sign-reconciliation -i observation.json [-pending pending.json]
+                              -outcome OUTCOME -o evidence.json
   mcpsign sign-rebaseline     -i anchor.json -reason REASON -o rebaseline.json
   mcpsign pins                shows what this signer trusts
   mcpsign version
 
-OWNER is authorization, confirmation or reconciliation; a machine holds the key of
-one of them. The key, the pins file (pins.json) and the log of signatures lie in
-the directory mcpsign below the user's configuration directory (~/.config).
+OWNER is authorization, confirmation or reconciliation; a machine holds the key
+of one of them. The key, the pins file (pins.json) and the log of signatures lie
+in the directory mcpsign below the user's configuration directory (~/.config).
 OUTCOME is confirmed_applied or confirmed_not_applied, of an undo
 confirmed_rollback_applied or confirmed_rollback_not_applied. REASON is
-store_restored_from_backup, counter_advanced_elsewhere, interrupted_attempt_lost or
-clock_poisoned.
+store_restored_from_backup, counter_advanced_elsewhere,
+interrupted_attempt_lost or clock_poisoned.
 Example: mcpsign sign-authorization -i preview.json -o authorization.json
 `
 
@@ -100,7 +101,8 @@ func (e *Env) report(err error) int {
 		return done
 	}
 	if m, ok := errors.AsType[*misuse](err); ok {
-		_, _ = fmt.Fprintf(e.Err, "mcpsign: %s\n\n%s", m.msg, usage)
+		// What was wrong stands last: the help above it fills a screen.
+		_, _ = fmt.Fprintf(e.Err, "%s\nmcpsign: %s\n", usage, m.msg)
 		return misused
 	}
 	msg, next := "it could not be done", "check the terminal and the signer's directory"

@@ -482,6 +482,11 @@ func TestCommandLinesThatAreNotUnderstoodExitTwo(t *testing.T) {
 			t.Errorf("%q: exit %d, %s", args, r.code, r.shown)
 		}
 	}
+	for line := range strings.Lines(usage) {
+		if len(line) > 81 { // the line end is one of them
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
 	for word := range review.Outcomes() {
 		if !strings.Contains(usage, word) {
 			t.Errorf("the help does not name the outcome %s", word)
