@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/install/internal/layout"
 	"pfsensemcp/pkg/install/internal/place"
@@ -264,6 +265,9 @@ func (p *Plan) write(ctx context.Context, h *Host, v *layout.Values) ([]place.Fi
 	v.Device = strings.HasPrefix(p.tpm(), "device:") && h.exists(strings.TrimPrefix(p.tpm(), "device:"))
 	if !v.Device && !p.Lab {
 		p.Notes = append(p.Notes, "there is no TPM device here: executord will not write without one")
+	}
+	if p.Profile != catalog.ProfileWriteProtected {
+		p.Notes = append(p.Notes, "mcpd offers no tool for a change until setup is given --profile "+catalog.ProfileWriteProtected)
 	}
 	if !h.exists(layout.Authorities) {
 		p.Notes = append(p.Notes, layout.Authorities+" is not there yet: executord starts when it is; reading is not affected")

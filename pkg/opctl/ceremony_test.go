@@ -145,7 +145,7 @@ func TestTheFilesOfExecutordAreWrittenAsTheyAreAndShown(t *testing.T) {
 		{"GetPending", "pending", at.ContractID, at.File(t, at.Pending(t, in, plan), at.KeyX()), []string{
 			`w\u{435}b`, "WARNING", "LABORATORY", "by owner-authz-1", "mcpsign sign-confirmation", "mcpctl write confirm", "expires     2026-03-14 09:41:53Z (in 11m53s)",
 		}},
-		{"Observe", "observation", at.ContractID, at.File(t, at.Observation(t), at.KeyX()), []string{"would leave", "1770 s", "mcpsign sign-reconciliation", "mcpctl write reconcile"}},
+		{"Observe", "observation", at.ContractID, at.File(t, at.Observation(t), at.KeyX()), []string{"would leave", "1770 s", "mcpsign sign-reconciliation", "-pending FILE", "mcpctl write pending", "mcpctl write reconcile"}},
 		{"GetRollbackRequest", "rollback-request", at.ContractID, at.File(t, undo, at.KeyX()), []string{
 			`text then   "Old text"`, `text now    "DMZ wеb ß"`, "mcpsign sign-rollback", "mcpctl write rollback --confirmation",
 		}},
@@ -184,6 +184,32 @@ func TestTheFilesOfExecutordAreWrittenAsTheyAreAndShown(t *testing.T) {
 		}
 		if now, ok := got["text_then"]; ok && now != in.NewDescription && now != in.Target.Descr {
 			t.Errorf("%s: the text in --json is %q", c.method, now)
+		}
+	}
+}
+
+func TestWhatAPendingFileIsForFollowsFromTheStateOfItsContract(t *testing.T) {
+	h := newShell(t)
+	file := &executorpb.ArtifactResponse{Artifact: at.File(t, at.Pending(t, at.Intent(), at.Plan()), at.KeyX())}
+	for state, c := range map[executorpb.State]struct{ says, not []string }{
+		executorpb.State_STATE_PREPARED:        {[]string{"sign-confirmation", "write confirm"}, []string{"reconcil"}},
+		executorpb.State_STATE_RECONCILIATION:  {[]string{"mcpctl write observe " + at.ContractID, "sign-reconciliation", "--pending p5.json", "write reconcile"}, []string{"sign-confirmation", "write confirm", "release"}},
+		executorpb.State_STATE_ROLLBACK_FAILED: {[]string{"mcpctl write observe " + at.ContractID, "--pending p8.json", "write release"}, []string{"sign-confirmation", "write reconcile"}},
+		executorpb.State_STATE_EXECUTING:       {[]string{"mcpctl write show " + at.ContractID}, []string{"mcpsign"}},
+		executorpb.State_STATE_UNSPECIFIED:     {[]string{"sign-confirmation", "of a contract in reconciliation"}, nil},
+	} {
+		h.admin.Answer("GetPending", file)
+		if state == executorpb.State_STATE_UNSPECIFIED {
+			h.admin.Fail("GetContract", errs.New(errs.Unavailable, "not now"))
+		} else {
+			h.admin.Answer("GetContract", stands(state, 3))
+		}
+		out := h.want(ExitOK, c.says, "write", "pending", at.ContractID, "-o", h.path(fmt.Sprintf("p%d.json", state)))
+		_, next, _ := strings.Cut(out, "next: ")
+		for _, word := range c.not {
+			if strings.Contains(next, word) {
+				t.Errorf("%v: the next step speaks of %q:\n%s", state, word, next)
+			}
 		}
 	}
 }

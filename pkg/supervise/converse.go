@@ -229,6 +229,7 @@ func (s *suite) printClientSettings() {
 	if err != nil {
 		return
 	}
+	socket := s.layout.socket("mcp")
 	fmt.Fprintf(s.Out, `
 the suite stays up; Ctrl-C ends it. To use it from an MCP client, paste:
 
@@ -240,5 +241,7 @@ the suite stays up; Ctrl-C ends it. To use it from an MCP client, paste:
     }
   }
 }
-`, path, s.layout.socket("mcp"))
+
+or, for Claude Code: claude mcp add pf -- %s stdio --socket %s
+`, path, socket, path, socket)
 }

@@ -32,7 +32,7 @@ func (s *suite) waitHealthy(ctx context.Context, d daemonRow, p *process.Process
 		if err != nil {
 			select {
 			case <-p.Ended():
-				return process.NotStarted(p, stderr)
+				return process.NotStarted(p, stderr, s.say)
 			default:
 			}
 			return errs.Wrap(err, errs.Expired, d.name+" did not become healthy").
@@ -55,7 +55,7 @@ func (s *suite) waitFile(ctx context.Context, path string, p *process.Process, s
 		}
 		select {
 		case <-p.Ended():
-			return process.NotStarted(p, stderr)
+			return process.NotStarted(p, stderr, s.say)
 		case <-ctx.Done():
 			return errs.New(errs.Expired, p.Name+" did not open its socket").
 				WithNext("its log is in " + s.layout.root + "/log")

@@ -75,7 +75,7 @@ func (s *suite) startPlayer(ctx context.Context, name string, args ...string) (m
 	case v := <-rl.Line:
 		return v, nil
 	case <-p.Ended():
-		return nil, process.NotStarted(p, &stderr)
+		return nil, process.NotStarted(p, &stderr, s.say)
 	case <-t.C:
 		return nil, errs.New(errs.Expired, name+" did not come up").WithNext("try again on a less busy machine")
 	case <-ctx.Done():

@@ -81,11 +81,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		if err := s.converse(ctx); err != nil {
 			return err
 		}
-		if !o.Once {
-			s.printClientSettings()
-		}
 	}
 	if !o.Once {
+		s.printClientSettings()
 		<-ctx.Done()
 	}
 	s.say("stopping")

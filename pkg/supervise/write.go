@@ -149,7 +149,7 @@ func (s *suite) startTPM() error {
 		}
 		select {
 		case <-p.Ended():
-			return process.NotStarted(p, stderr)
+			return process.NotStarted(p, stderr, s.say)
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(end) {

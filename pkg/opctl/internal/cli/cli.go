@@ -146,9 +146,13 @@ func coded(err error) bool {
 func Render(w io.Writer, err error) {
 	p := errs.Public(err)
 	fmt.Fprintln(w, "mcpctl: "+textsafe.Clean(p.Msg, MaxError))
-	if p.Next != "" {
-		fmt.Fprintln(w, "next: "+textsafe.Clean(p.Next, MaxError))
+	if p.Next == "" {
+		p.Next = "mcpctl doctor names what is wrong; mcpctl logs has the lines of it"
+		if p.Class == "store_integrity" {
+			p.Next = "repair nothing: mcpctl audit verify, and a copy of the store's file"
+		}
 	}
+	fmt.Fprintln(w, "next: "+textsafe.Clean(p.Next, MaxError))
 }
 
 // Clean returns a daemon's text as the terminal may see it.

@@ -73,10 +73,19 @@ func preview(ctx context.Context, c *call, args []string) error {
 }
 
 func pending(ctx context.Context, c *call, args []string) error {
+	var now *executorpb.Contract // nil: executord did not say how it stands
 	return c.fetch(ctx, args, source{
 		prefix: change.PrefixContract,
 		get: func(ctx context.Context, x executorpb.AdminClient, id string) (*executorpb.ArtifactResponse, error) {
-			return x.GetPending(ctx, &executorpb.GetPendingRequest{ContractId: id})
+			file, err := x.GetPending(ctx, &executorpb.GetPendingRequest{ContractId: id})
+			if err != nil {
+				return nil, err
+			}
+			// The file is the same in each state; what it serves for is not.
+			if r, err := x.GetContract(ctx, &executorpb.GetContractRequest{ContractId: id}); err == nil {
+				now = r.GetContract()
+			}
+			return file, nil
 		},
 		read: func(b []byte) (fetched, string, error) {
 			p, err := artifact.ParsePending(b)
@@ -88,10 +97,25 @@ func pending(ctx context.Context, c *call, args []string) error {
 			f.rows = append(f.rows, [2]string{"authorized", "by " + p.Authorization.AuthorityID}, [2]string{"for", "confirmation owner " + p.ExpectedAuthority})
 			return f, p.ContractID, nil
 		},
-		next: func(file string) string {
-			return "carry " + file + " to the confirmation owner, another person; there: mcpsign sign-confirmation -i " + base(file) + " -o confirmation.json; back here: mcpctl write confirm confirmation.json; of a contract in reconciliation: to the reconciliation owner, beside the observation, who names it with -pending"
-		},
+		next: func(file string) string { return afterPending(now, file) },
 	})
+}
+
+// afterPending says what a contract's pending file is for while the contract stands as
+// it does.
+func afterPending(k *executorpb.Contract, file string) string {
+	confirm := "carry " + file + " to the confirmation owner, another person; there: mcpsign sign-confirmation -i " + base(file) + " -o confirmation.json; back here: mcpctl write confirm confirmation.json"
+	switch k.GetState() {
+	case executorpb.State_STATE_PREPARED:
+		return confirm
+	case executorpb.State_STATE_RECONCILIATION:
+		return "it was sent, so nobody confirms it again: mcpctl write observe " + cli.Clean(k.GetContractId()) + " -o observation.json; carry both files to the reconciliation owner; there: mcpsign sign-reconciliation -i observation.json --pending " + base(file) + " --outcome OUTCOME -o evidence.json; back here: mcpctl write reconcile evidence.json"
+	case executorpb.State_STATE_ROLLBACK_FAILED:
+		return "its undoing failed: mcpctl write observe " + cli.Clean(k.GetContractId()) + " -o observation.json; carry both files to the reconciliation owner; there: mcpsign sign-reconciliation -i observation.json --pending " + base(file) + " --outcome OUTCOME -o evidence.json; back here: mcpctl write release evidence.json"
+	case executorpb.State_STATE_UNSPECIFIED: // not known, or of a newer executord
+		return confirm + "; of a contract in reconciliation: to the reconciliation owner, beside the observation, who names it with --pending"
+	}
+	return "it waits for no confirmation: mcpctl write show " + cli.Clean(k.GetContractId())
 }
 
 func observe(ctx context.Context, c *call, args []string) error {
@@ -116,7 +140,7 @@ func observe(ctx context.Context, c *call, args []string) error {
 			return f, o.ContractID, nil
 		},
 		next: func(file string) string {
-			return "establish on the appliance itself what happened; carry " + file + " to the reconciliation owner; there: mcpsign sign-reconciliation -i " + base(file) + " -outcome OUTCOME -o evidence.json; back here: mcpctl write reconcile evidence.json (after a failed rollback: mcpctl write release evidence.json)"
+			return "establish on the appliance itself what happened; carry " + file + " to the reconciliation owner; there: mcpsign sign-reconciliation -i " + base(file) + " --pending FILE --outcome OUTCOME -o evidence.json (FILE: what mcpctl write pending wrote; without it the owner sees no texts); back here: mcpctl write reconcile evidence.json (after a failed rollback: mcpctl write release evidence.json)"
 		},
 	})
 }

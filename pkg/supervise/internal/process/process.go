@@ -3,6 +3,9 @@
 //
 // Only packages of supervise import it. It must never leave a descriptor of the
 // caller's open in a program, nor look a program up by a search path.
+//
+// The attack it stops: a program of another owner that is found first, or one that
+// lives on with a socket or a lock of a suite that has ended.
 package process
 
 import (
@@ -21,6 +24,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/textsafe"
 )
 
 // stopGrace is how long a process may take to end after SIGTERM before it is
@@ -29,6 +33,19 @@ const stopGrace = 5 * time.Second
 
 // maxBackoff bounds the wait before a daemon that ended is started again.
 const maxBackoff = 30 * time.Second
+
+// steadyAfter is how long a program must have run for its end to count as the first
+// one: what cannot start ends sooner.
+const steadyAfter = 10 * time.Second
+
+// nextWait is the wait before a program that ran for a time is started again; last is
+// the wait before that run, 0 when there was none.
+func nextWait(last, ran time.Duration) time.Duration {
+	if last == 0 || ran >= steadyAfter {
+		return time.Second
+	}
+	return min(2*last, maxBackoff)
+}
 
 // Process is one program the supervisor keeps running.
 type Process struct {
@@ -151,9 +168,10 @@ func (p *Process) Stop() {
 }
 
 // Keep starts the program again whenever it ends, as systemd would, until ctx
-// is done. Each start in a row waits twice as long.
+// is done. Each start in a row waits twice as long; after a run that went well the
+// row begins anew.
 func (p *Process) Keep(ctx context.Context, say func(string), stderr *Tail) {
-	wait := time.Second
+	var wait time.Duration
 	for {
 		begun := time.Now()
 		select {
@@ -164,9 +182,7 @@ func (p *Process) Keep(ctx context.Context, say func(string), stderr *Tail) {
 		if ctx.Err() != nil { // its end was asked for
 			return
 		}
-		if time.Since(begun) > maxBackoff {
-			wait = time.Second
-		}
+		wait = nextWait(wait, time.Since(begun))
 		say(p.Name + " ended (" + p.How() + "); starting it again in " + wait.String())
 		t := time.NewTimer(wait)
 		select {
@@ -175,7 +191,6 @@ func (p *Process) Keep(ctx context.Context, say func(string), stderr *Tail) {
 			return
 		case <-t.C:
 		}
-		wait = min(2*wait, maxBackoff)
 		if ctx.Err() != nil {
 			return
 		}
@@ -264,17 +279,16 @@ func Find(dir, name string) (string, error) {
 	return p, nil
 }
 
-// NotStarted is the error for a program that ended before it was ready. The
-// text is the program's own message to a person, which holds no secret.
-func NotStarted(p *Process, stderr *Tail) error {
-	msg := p.Name + " did not start (" + p.How() + ")"
-	if said := stderr.String(); said != "" {
-		msg += ":\n" + said
+// NotStarted is the error for a program that ended before it was ready. say gets the
+// program's own message to a person, a line each; it holds no secret.
+func NotStarted(p *Process, stderr *Tail, say func(string)) error {
+	for line := range strings.Lines(stderr.String()) {
+		say(textsafe.Clean(strings.TrimSuffix(line, "\n"), tailBytes))
 	}
 	next := "correct what it names and try again"
 	if p.Name == "mcpd" {
 		// Its settings file is ours and goes with the run: nobody should edit it.
 		next = "mcpctl run takes mcpd's settings from PFSENSE_* variables: correct what it names and try again; without an appliance, mcpctl run --demo"
 	}
-	return errs.New(errs.Unavailable, msg).WithNext(next)
+	return errs.New(errs.Unavailable, p.Name+" did not start ("+p.How()+")").WithNext(next)
 }

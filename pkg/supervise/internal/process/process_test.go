@@ -48,6 +48,19 @@ func TestAProcessThatEndsIsStartedAgain(t *testing.T) {
 	}
 }
 
+func TestTheWaitBeforeAStartBeginsAnewAfterARunThatWentWell(t *testing.T) {
+	var wait time.Duration
+	for i, c := range []struct{ ran, want time.Duration }{
+		{0, time.Second}, {0, 2 * time.Second}, {time.Second, 4 * time.Second}, {steadyAfter - 1, 8 * time.Second},
+		{steadyAfter, time.Second}, {time.Second, 2 * time.Second}, {5 * time.Minute, time.Second},
+		{0, 2 * time.Second}, {0, 4 * time.Second}, {0, 8 * time.Second}, {0, 16 * time.Second}, {0, maxBackoff}, {0, maxBackoff},
+	} {
+		if wait = nextWait(wait, c.ran); wait != c.want {
+			t.Fatalf("end %d, after %v: waits %v, want %v", i+1, c.ran, wait, c.want)
+		}
+	}
+}
+
 // make build replaces the programs under a running suite.
 func TestAProcessWhoseProgramIsAwayForAWhileIsStartedAgain(t *testing.T) {
 	if testing.Short() {
@@ -118,8 +131,24 @@ func TestAnUnsetSettingIsNotSentToAFileThatWillBeGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.Ended()
-	if next := errs.Public(NotStarted(p, &stderr)).Next; !strings.Contains(next, "PFSENSE_") || !strings.Contains(next, "--demo") {
+	if next := errs.Public(NotStarted(p, &stderr, func(string) {})).Next; !strings.Contains(next, "PFSENSE_") || !strings.Contains(next, "--demo") {
 		t.Errorf("next: %s", next)
+	}
+}
+
+func TestWhatAProgramSaidBeforeItEndedIsShownLineByLine(t *testing.T) {
+	p := sh(`printf 'one\ntwo\033[2J\n' >&2; exit 1`)
+	var stderr Tail
+	if err := p.Start(nil, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Ended()
+	var said []string
+	if msg := errs.Public(NotStarted(p, &stderr, func(s string) { said = append(said, s) })).Msg; strings.Contains(msg, "one") {
+		t.Errorf("%s", msg)
+	}
+	if len(said) != 2 || said[0] != "one" || strings.Contains(said[1], "\x1b") {
+		t.Errorf("%q", said)
 	}
 }
 
