@@ -15,10 +15,7 @@ func TestTheSuiteUnderSystemdIsSetUpByMcpctl(t *testing.T) {
 		t.Skip("boots a container: make test-systemd")
 	}
 	c := start(t)
-	for _, step := range []struct {
-		name string
-		run  func(*container)
-	}{
+	tell(t, c, []step{
 		{"the package installs, and starts nothing", (*container).installs},
 		{"a dry run shows every file and writes none", (*container).setupDry},
 		{"nobody vouches for an unknown certificate", (*container).setupUnknown},
@@ -29,15 +26,7 @@ func TestTheSuiteUnderSystemdIsSetUpByMcpctl(t *testing.T) {
 		{"setup for writing makes sealed keys and leaves reading alone", (*container).setupWrite},
 		{"a wall that falls is found", (*container).setupWall},
 		{"uninstall undoes it and keeps what opens the store", (*container).setupUndone},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { step.run(c.in(t)) }) {
-			for _, d := range daemons {
-				out, _ := c.try(cmdWait, "journalctl", "--no-pager", "-n", "30", "-o", "cat", "-u", "pfsense-"+d)
-				t.Logf("journal of %s:\n%s", d, out)
-			}
-			return
-		}
-	}
+	})
 }
 
 // The command line of a first setup; the pretend appliance's CA is not in its chain.

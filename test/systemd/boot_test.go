@@ -15,16 +15,35 @@ import (
 
 var daemons = []string{"mcpd", "guidanced", "docfetchd", "executord"}
 
+// step is one of a story, each on what the one before it left.
+type step struct {
+	name string
+	run  func(*container)
+}
+
+// tell runs a story up to the first step that fails, and then shows what the
+// daemons said.
+func tell(t *testing.T, c *container, story []step) {
+	t.Helper()
+	for _, s := range story {
+		if t.Run(s.name, func(t *testing.T) { s.run(c.in(t)) }) {
+			continue
+		}
+		for _, d := range daemons {
+			out, _ := c.try(cmdWait, "journalctl", "--no-pager", "-n", "30", "-o", "cat", "-u", "pfsense-"+d)
+			t.Logf("journal of %s:\n%s", d, out)
+		}
+		return
+	}
+}
+
 // TestTheSuiteUnderSystemd is one story: a host is installed, used and hurt.
 func TestTheSuiteUnderSystemd(t *testing.T) {
 	if !*boot {
 		t.Skip("boots a container: make test-systemd")
 	}
 	c := start(t)
-	for _, step := range []struct {
-		name string
-		run  func(*container)
-	}{
+	tell(t, c, []step{
 		{"the package installs, and starts nothing", (*container).installs},
 		{"a person writes settings and the key", (*container).site},
 		{"the target starts all four and every socket", (*container).target},
@@ -50,15 +69,7 @@ func TestTheSuiteUnderSystemd(t *testing.T) {
 		{"stopping the target stops all", (*container).stopped},
 		{"removing keeps what is people's", (*container).removed},
 		{"purging keeps the store, unless it is told", (*container).purged},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { step.run(c.in(t)) }) {
-			for _, d := range daemons {
-				out, _ := c.try(cmdWait, "journalctl", "--no-pager", "-n", "30", "-o", "cat", "-u", "pfsense-"+d)
-				t.Logf("journal of %s:\n%s", d, out)
-			}
-			return
-		}
-	}
+	})
 }
 
 // site is what an operator does after installing, beside a pretend appliance.

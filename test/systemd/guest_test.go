@@ -26,10 +26,7 @@ func TestTheSuiteInAGuest(t *testing.T) {
 		t.Skip("boots a virtual machine: make test-guest")
 	}
 	c := bootGuest(t)
-	for _, step := range []struct {
-		name string
-		run  func(*container)
-	}{
+	tell(t, c, []step{
 		{"the package installs, and starts nothing", (*container).installs},
 		{"a person writes settings and the key", (*container).site},
 		{"the target starts all four and every socket", (*container).target},
@@ -41,15 +38,7 @@ func TestTheSuiteInAGuest(t *testing.T) {
 		{"memory and tasks are limited", (*container).limits},
 		{"an executord that writes stands on the TPM", (*container).founded},
 		{"removing stops all", (*container).leaves},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { step.run(c.in(t)) }) {
-			for _, d := range daemons {
-				out, _ := c.try(cmdWait, "journalctl", "--no-pager", "-n", "30", "-o", "cat", "-u", "pfsense-"+d)
-				t.Logf("journal of %s:\n%s", d, out)
-			}
-			return
-		}
-	}
+	})
 }
 
 // bootGuest boots the machine, or skips saying what this one lacks.
