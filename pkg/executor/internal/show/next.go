@@ -39,6 +39,10 @@ func (s sight) next() string {
 	case record.Verified:
 		return s.verified()
 	case record.Failed:
+		if s.res.Reason == "locked" { // it held for a minute: nobody writes for so long
+			return "nothing was changed: the appliance's write lock is held. When no change works there, a request that died left it behind: " +
+				"remove the REST package's lock file, or restart the appliance; then " + askAnew
+		}
 		return "nothing was changed; when the reason is gone, " + askAnew
 	case record.Expired:
 		return "nothing was changed: the approval ended before it was used; " + askAnew

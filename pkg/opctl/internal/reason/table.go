@@ -14,6 +14,7 @@ const (
 	target   = "look at the alias on the appliance: somebody changed, moved or removed it; if the change is still wanted, " + anew
 	read     = "mcpctl doctor: see whether the appliance answers and the write identity has its seven privileges; then try again"
 	busy     = "somebody is changing aliases on the appliance, or changed something seconds ago: let them finish and apply, then try again"
+	stale    = "when no change works on the appliance, a request that died left its lock behind: remove the REST package's lock file or restart the appliance, then " + anew
 	version  = "the write path is proven for other versions of the REST package than the one installed: do not write until this executord knows it"
 	settings = "put the REST package's settings back (HATEOAS off, interface representation as it was), then " + anew
 	observe  = "mcpctl write observe CONTRACT -o FILE, and have the reconciliation owner sign over that file"
@@ -201,7 +202,7 @@ anchor_unreachable | the counter could not be read, so it is not known whether i
 anchor_name | the counter is not the pinned one: it was removed and made anew, or this is another TPM | ` + restore + `
 rejected | the appliance refused the change, and was seen unchanged after it | find the cause in the appliance's log, then ` + anew + `
 shifted | the appliance refused because the position held another alias by then; nothing was changed | ` + anew + `
-locked | the appliance's configuration was locked by somebody else; nothing was changed | ` + busy + `
+locked | the appliance's configuration was locked by somebody else; nothing was changed | ` + stale + `
 ambiguous_response | the appliance's answer does not prove what it did | ` + observe + `
 readback_failed | the appliance could not be read after the change | ` + observe + `
 readback_mismatch | after the change the alias was not as it should be | ` + observe + `
