@@ -25,6 +25,9 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	suite.Cleanup()
+	if executordDir != "" {
+		_ = os.RemoveAll(executordDir)
+	}
 	os.Exit(code)
 }
 
