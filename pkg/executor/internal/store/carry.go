@@ -151,17 +151,34 @@ func (s *Store) Backup(w io.Writer) error {
 	if err := s.Integrity(); err != nil {
 		return err
 	}
-	return s.dir.Scratch(func(f *os.File) error {
+	dup, err := s.dup()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dup.Close() }() // only read from
+	if _, err := io.Copy(w, dup); err != nil {
+		return errs.Wrap(err, errs.Unavailable, "the backup could not be written").WithClass("backup")
+	}
+	return nil
+}
+
+// dup returns a marked copy of the store, which has no name any more. The store stays
+// open until it is made; whoever takes it, however slowly, holds up nothing.
+func (s *Store) dup() (dup *os.File, err error) {
+	s.busy.RLock()
+	defer s.busy.RUnlock()
+	if s.closed {
+		return nil, errs.New(errs.Unavailable, "the store is closed").WithClass("store_read")
+	}
+	err = s.dir.Scratch(func(f *os.File) error {
 		if err := s.db.Copy(f); err != nil {
 			_ = f.Close() // the copy is thrown away
 			return err
 		}
-		dup, err := os.Open("/proc/self/fd/" + fdName(f))
-		if err != nil {
+		if dup, err = os.Open("/proc/self/fd/" + fdName(f)); err != nil {
 			_ = f.Close() // the copy is thrown away
 			return errs.Wrap(err, errs.Unavailable, "the copy cannot be read back").WithClass("store_read")
 		}
-		defer func() { _ = dup.Close() }() // only read from
 		db, err := rows.Open(f, rows.Config{Ring: s.db.Ring(), Clock: s.clock})
 		if err != nil {
 			return err
@@ -170,14 +187,12 @@ func (s *Store) Backup(w io.Writer) error {
 		if cerr := db.Close(); err == nil {
 			err = cerr
 		}
-		if err != nil {
-			return err
-		}
-		if _, err := io.Copy(w, dup); err != nil {
-			return errs.Wrap(err, errs.Unavailable, "the backup could not be written").WithClass("backup")
-		}
-		return nil
+		return err
 	})
+	if err != nil && dup != nil {
+		_ = dup.Close() // half a copy
+	}
+	return dup, err
 }
 
 // Rotate replaces the root key. Nothing may be under way. Every row gets a MAC under

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/errs"
@@ -79,6 +80,9 @@ type Store struct {
 	limits Limits
 	start  Reading // when it was opened
 	report Report
+
+	busy   sync.RWMutex // held for reading by what needs directory and keys beside a transaction
+	closed bool
 }
 
 // Seed is the counter that a new store is founded on.
@@ -297,6 +301,9 @@ func (s *Store) CheckClock() (f ClockFinding, err error) {
 
 // Close closes the store and lets it be opened by others. Keys are cleared.
 func (s *Store) Close() error {
+	s.busy.Lock()
+	defer s.busy.Unlock()
+	s.closed = true
 	var err error
 	if s.db != nil {
 		err = s.db.Close()
