@@ -51,9 +51,19 @@ func TestAProcessThatEndsIsStartedAgain(t *testing.T) {
 func TestTheWaitBeforeAStartBeginsAnewAfterARunThatWentWell(t *testing.T) {
 	var wait time.Duration
 	for i, c := range []struct{ ran, want time.Duration }{
-		{0, time.Second}, {0, 2 * time.Second}, {time.Second, 4 * time.Second}, {steadyAfter - 1, 8 * time.Second},
-		{steadyAfter, time.Second}, {time.Second, 2 * time.Second}, {5 * time.Minute, time.Second},
-		{0, 2 * time.Second}, {0, 4 * time.Second}, {0, 8 * time.Second}, {0, 16 * time.Second}, {0, maxBackoff}, {0, maxBackoff},
+		{0, time.Second},
+		{0, 2 * time.Second},
+		{time.Second, 4 * time.Second},
+		{steadyAfter - 1, 8 * time.Second},
+		{steadyAfter, time.Second},
+		{time.Second, 2 * time.Second},
+		{5 * time.Minute, time.Second},
+		{0, 2 * time.Second},
+		{0, 4 * time.Second},
+		{0, 8 * time.Second},
+		{0, 16 * time.Second},
+		{0, maxBackoff},
+		{0, maxBackoff},
 	} {
 		if wait = nextWait(wait, c.ran); wait != c.want {
 			t.Fatalf("end %d, after %v: waits %v, want %v", i+1, c.ran, wait, c.want)
