@@ -25,10 +25,10 @@ func keygen(e *Env, args []string) error {
 	}
 	owner := authority.Owner(*ownerName)
 	if !slices.Contains(authority.Owners(), owner) {
-		return &misuse{"keygen needs -owner authorization, confirmation or reconciliation"}
+		return &misuse{"keygen needs --owner authorization, confirmation or reconciliation"}
 	}
 	if !change.Token(*id) {
-		return &misuse{"keygen needs -id with a name of letters, digits and _ . : -"}
+		return &misuse{"keygen needs --id with a name of letters, digits and _ . : -"}
 	}
 	dir, err := vault.Make(e.Dir)
 	if err != nil {

@@ -42,7 +42,7 @@ func (v verb) run(e *Env, args []string) error {
 	given := map[string]string{}
 	for name, value := range extra {
 		if given[name] = *value; !v.extra[name](*value) {
-			return &misuse{v.name + " needs a known word after -" + name}
+			return &misuse{v.name + " needs a known word after --" + name}
 		}
 	}
 	if err := e.atTerminal(); err != nil {

@@ -32,13 +32,13 @@ const (
 
 const usage = `mcpsign signs, off the host, what the executor prepared.
 
-  mcpsign keygen -owner OWNER -id NAME [-no-passphrase]
+  mcpsign keygen --owner OWNER --id NAME [--no-passphrase]
   mcpsign sign-authorization  -i preview.json -o authorization.json
   mcpsign sign-confirmation   -i pending.json -o confirmation.json
   mcpsign sign-rollback       -i rollback-request.json -o rollback.json
-  mcpsign sign-reconciliation -i observation.json [-pending pending.json]
-                              -outcome OUTCOME -o evidence.json
-  mcpsign sign-rebaseline     -i anchor.json -reason REASON -o rebaseline.json
+  mcpsign sign-reconciliation -i observation.json [--pending pending.json]
+                              --outcome OUTCOME -o evidence.json
+  mcpsign sign-rebaseline     -i anchor.json --reason REASON -o rebaseline.json
   mcpsign pins                shows what this signer trusts
   mcpsign version
 

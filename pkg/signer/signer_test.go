@@ -315,6 +315,14 @@ func TestReview08ALaboratoryStoreIsRefusedUnlessItIsPinned(t *testing.T) {
 	if !strings.Contains(r.shown, "*** LABORATORY") || !strings.Contains(r.shown, "lab-1") {
 		t.Errorf("no banner:\n%s", r.shown)
 	}
+	// A pending file cannot say which build made it: the screen says that.
+	if !strings.Contains(r.shown, "*** It may be a TEST BUILD") {
+		t.Errorf("nothing of a test build:\n%s", r.shown)
+	}
+	c = newMachine(t, authority.Confirmation, at.KeyC(), "09:31:00")
+	if r = c.run([]answer{{"anything else to stop: ", "no\n"}}, "sign-confirmation", "-i", c.file(pending(t)), "-o", c.out()); strings.Contains(r.shown, "TEST BUILD") {
+		t.Errorf("production's is called a test build:\n%s", r.shown)
+	}
 }
 
 func TestReview18And25TheScreenSaysWhoAskedAndWhatBuildItIs(t *testing.T) {

@@ -133,7 +133,7 @@ func (s *state) next(index uint32) string {
 	case s.Lockout:
 		return "wait: the TPM refuses for now, after wrong secrets by anybody; do not try again and again; mcpctl doctor write"
 	case s.differs():
-		return "find out why first; then mcpctl anchor status -o anchor.json, for the reconciliation owner: mcpsign sign-rebaseline -i anchor.json -reason REASON -o rebaseline.json"
+		return "find out why first; then mcpctl anchor status -o anchor.json, for the reconciliation owner: mcpsign sign-rebaseline -i anchor.json --reason REASON -o rebaseline.json"
 	}
 	switch s.step {
 	case executorpb.AnchorStep_ANCHOR_STEP_NOTHING:
@@ -245,7 +245,7 @@ func attested(ctx context.Context, c *suite.Call, path string) error {
 	k := attestedFile{
 		File: path, SHA256: canon.Hash(r.GetArtifact()), Store: a.StoreID, StoreValue: a.StoreValue, WitnessValue: a.WitnessValue,
 		AuditHead: a.AuditHead, Quarantine: a.Quarantine, MadeAt: a.GeneratedAt.Unix(),
-		Next: "carry " + cli.Clean(path) + " to the reconciliation owner; there: mcpsign sign-rebaseline -i " + filepath.Base(cli.Clean(path)) + " -reason REASON -o rebaseline.json; back here: mcpctl anchor rebaseline rebaseline.json",
+		Next: "carry " + cli.Clean(path) + " to the reconciliation owner; there: mcpsign sign-rebaseline -i " + filepath.Base(cli.Clean(path)) + " --reason REASON -o rebaseline.json; back here: mcpctl anchor rebaseline rebaseline.json",
 	}
 	if *c.JSON {
 		return cli.WriteJSON(c.Out, k)

@@ -64,13 +64,39 @@ func (c Context) trusted(a artifact.Attested, plan *change.Plan) (*authority.Pin
 	return pin, plan.Executable()
 }
 
+// build is what a file says of the executor's build.
+type build int
+
+const (
+	unsaid build = iota
+	shipped
+	test
+)
+
+// buildOf is the build that a file names.
+func buildOf(testBuild bool) build {
+	if testBuild {
+		return test
+	}
+	return shipped
+}
+
 // banners says what must not be overlooked about the executor.
-func banners(p *screen.Page, lab, testBuild bool) {
+//
+// Of the files that are signed over, the preview alone has a member for a test build;
+// the plan's policy digest covers it and does not tell it. The others leave it unsaid,
+// which is a known gap of their schemas. It is no way to shorten production's waiting
+// times: a test build does that for a laboratory's store alone, so there, and there
+// alone, the screen says that it cannot know.
+func banners(p *screen.Page, lab bool, b build) {
 	if lab {
 		p.Banner("LABORATORY: this store is not production's; its counter may be a software TPM")
 	}
-	if testBuild {
+	switch {
+	case b == test:
 		p.Banner("TEST BUILD: this executor has shortened waiting times; it must not be production's")
+	case b == unsaid && lab:
+		p.Banner("It may be a TEST BUILD with shortened waiting times: the preview says so, this file cannot")
 	}
 }
 
@@ -143,7 +169,7 @@ func Authorization(c Context, b []byte) (*Job, error) {
 	}
 	page := &screen.Page{}
 	page.Line("AUTHORIZATION: the first of two approvals. Nothing is signed yet.")
-	banners(page, p.Plan.Executor.Lab(), p.TestBuild)
+	banners(page, p.Plan.Executor.Lab(), buildOf(p.TestBuild))
 	origin(page, pin, &p.Plan.Executor, &p.Plan.Evidence)
 	who := "by an operator"
 	if p.AskedBy != nil {
@@ -212,7 +238,7 @@ func Confirmation(c Context, b []byte) (*Job, error) {
 	}
 	page := &screen.Page{}
 	page.Line("CONFIRMATION: the second of two approvals. After it the change is sent. Nothing is signed yet.")
-	banners(page, p.Plan.Executor.Lab(), false)
+	banners(page, p.Plan.Executor.Lab(), unsaid)
 	origin(page, pin, &p.Plan.Executor, &p.Plan.Evidence)
 	page.Row("Request", p.RequestID, "contract "+p.ContractID, "operation "+p.OperationID, "pending made "+stamp(p.GeneratedAt))
 	page.Row("Authorized", "by "+p.Authorization.AuthorityID+" at "+stamp(p.Authorization.IssuedAt)+", verified with the pinned key", p.Authorization.ID)

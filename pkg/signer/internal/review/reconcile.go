@@ -52,7 +52,7 @@ func Reconciliation(c Context, b []byte, outcome string, pendingFile []byte) (*J
 	page := &screen.Page{}
 	page.Line("RECONCILIATION: you state what became of a change. Nothing is signed yet.")
 	lab := (&change.Executor{StoreID: pin.StoreID}).Lab()
-	banners(page, lab, false)
+	banners(page, lab, unsaid)
 	warnings, err := settle(e, o, pending, lab)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func settle(e *artifact.Reconciliation, o *artifact.Observation, p *artifact.Pen
 		case o.Match == artifact.MatchExpectedPost:
 			e.VerifiedFingerprint = o.TargetFingerprint
 		default:
-			err = vault.Refuse("the state that the change should leave is not in the observation", "give the contract's pending file: -pending FILE")
+			err = vault.Refuse("the state that the change should leave is not in the observation", "give the contract's pending file: --pending FILE")
 		}
 	}
 	return warnings, err

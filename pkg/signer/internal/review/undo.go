@@ -43,7 +43,7 @@ func Rollback(c Context, b []byte) (*Job, error) {
 	}
 	page := &screen.Page{}
 	page.Line("ROLLBACK: " + which + " half of the two approvals that put the old text back. Nothing is signed yet.")
-	banners(page, r.Plan.Executor.Lab(), false)
+	banners(page, r.Plan.Executor.Lab(), unsaid)
 	origin(page, pin, &r.Plan.Executor, &r.Plan.Evidence)
 	page.Row("Request", r.RequestID, "contract "+r.ContractID+fmt.Sprintf(", version %d", r.StateVersion), "operation "+r.OperationID, "verified "+stamp(r.VerifiedAt)+", request made "+stamp(r.GeneratedAt))
 	page.Row("Digests", "stands    "+undo.VerifiedFingerprint, "restores  "+undo.Snapshot)
@@ -96,7 +96,7 @@ func Rebaseline(c Context, b []byte, reason string) (*Job, error) {
 	}
 	page := &screen.Page{}
 	page.Line("REBASELINE: the store takes the counter's value as its own. Nothing is signed yet.")
-	banners(page, x.Lab(), false)
+	banners(page, x.Lab(), unsaid)
 	page.Row("Appliance", pin.Name, "digest "+pin.ApplianceTarget+" (as pinned)")
 	page.Row("Executor", fingerprint(pin.Attestation), "build "+a.BuildID)
 	page.Row("Store", a.StoreID, "counter index "+a.NVIndexName+" (as pinned)", "audit head "+a.AuditHead)
