@@ -145,6 +145,22 @@ func TestAnExportIsWrittenWholeWithItsHead(t *testing.T) {
 	}
 }
 
+func TestADamagedStoreIsToldWithWhatToDoThen(t *testing.T) {
+	h := newShell(t)
+	bad := errs.New(errs.Internal, "a row of audit breaks a rule").WithClass("store_integrity")
+	h.admin.Fail("AuditExport", bad)
+	h.admin.Fail("AuditShow", bad)
+	for _, args := range [][]string{{"audit", "export", "-o", h.path("out")}, {"audit", "show", "17"}} {
+		h.want(ExitUsage, []string{"a row of audit breaks a rule", "next: mcpctl audit verify names the first bad row; write, restore and repair nothing"}, args...)
+	}
+	if n, err := os.ReadDir(h.dir); err != nil || len(n) != 0 {
+		t.Errorf("left %v", n)
+	}
+	// What the daemon advises itself stands.
+	h.admin.Fail("AuditShow", bad.WithNext("do that"))
+	h.want(ExitUsage, []string{"next: do that"}, "audit", "show", "17")
+}
+
 func TestAStreamThatWasCutOrChangedLeavesNoFile(t *testing.T) {
 	h := newShell(t)
 	file := exported(t, 300)

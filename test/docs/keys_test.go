@@ -1,40 +1,38 @@
 package docs
 
 import (
-	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	"pfsensemcp/pkg/keyfile"
 )
 
-// TestTheKeysThatTheHandbookMakesByHandAreRead runs its printf lines: a key in the
-// wrong form would keep executord from starting, after the old one is gone.
-func TestTheKeysThatTheHandbookMakesByHandAreRead(t *testing.T) {
-	made := 0
+// TestTheKeysThatAPageHasMadeAreThoseOfItsCase: mcpctl makes every key, a shell line
+// none, and a rotation is to the next epoch. That the flags exist is held with those of
+// every command.
+func TestTheKeysThatAPageHasMadeAreThoseOfItsCase(t *testing.T) {
+	kinds := map[string]int{}
 	for _, p := range pages(t) {
-		_, code := p.split()
-		for _, line := range code {
-			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "printf ") {
+		if strings.Contains(p.text, "/dev/urandom") {
+			t.Errorf("%s makes a key by a shell line", p.path)
+		}
+		for _, s := range p.commands() {
+			if len(s.words) < 2 || s.program != "mcpctl" || s.words[0] != "keys" || s.words[1] != "new" {
 				continue
 			}
-			made++
-			line, _, _ = strings.Cut(line, " >")
-			out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
-			if err != nil {
-				t.Fatalf("%s: %v", line, err)
+			value := func(flag string) string {
+				if i := slices.Index(s.words, flag); i >= 0 && i+1 < len(s.words) {
+					return s.words[i+1]
+				}
+				return ""
 			}
-			root, rootErr := keyfile.ParseRoot(out)
-			_, attestErr := keyfile.ParseAttestation(out)
-			if rootErr != nil && attestErr != nil {
-				t.Errorf("%s makes no key: %v, %v", line, rootErr, attestErr)
-			}
-			if rootErr == nil && root.Epoch < 2 {
-				t.Error("a rotation is to the next epoch")
+			kinds[value("--kind")]++
+			if epoch, err := strconv.Atoi(value("--epoch")); value("--kind") == "root" && (err != nil || epoch < 2) {
+				t.Errorf("%s: %q is not to the next epoch", p.path, s.words)
 			}
 		}
 	}
-	if made != 2 {
-		t.Errorf("%d keys are made by hand, want 2", made)
+	if kinds["root"] == 0 || kinds["attestation"] == 0 {
+		t.Errorf("the pages have %v made", kinds)
 	}
 }

@@ -113,7 +113,7 @@ func (a *Admin) Answer(method string, list ...proto.Message) {
 	})
 }
 
-// Fail makes a call fail.
+// Fail makes a call or stream fail.
 func (a *Admin) Fail(method string, err error) {
 	a.On(method, func(context.Context, proto.Message) (proto.Message, error) { return nil, err })
 }
@@ -213,7 +213,12 @@ func (a *Admin) stream(method string) grpc.StreamHandler {
 		}
 		a.mu.Lock()
 		parts, ok := a.streams[method]
+		fail := a.answers[method]
 		a.mu.Unlock()
+		if fail != nil {
+			_, err := fail(s.Context(), nil)
+			return err
+		}
 		if !ok {
 			return unscripted(method)
 		}

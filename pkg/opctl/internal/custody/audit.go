@@ -58,7 +58,7 @@ func show(ctx context.Context, c *suite.Call, args []string) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	row, err := record(r, int64(seq))
 	if err != nil {
@@ -254,7 +254,7 @@ func export(ctx context.Context, c *suite.Call, args []string) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	head, err := lastLine(got.Tail)
 	if err != nil {
@@ -266,6 +266,17 @@ func export(ctx context.Context, c *suite.Call, args []string) error {
 	}
 	k := kept{File: *path, Bytes: got.Bytes, SHA256: got.SHA256, Head: head.Head, Seq: head.Seq, Next: "keep the head off this host; later: mcpctl audit verify --pinned-head " + head.Head}
 	return k.show(c, fmt.Sprintf("rows up to %d of %s, with the attested head", head.Seq, cli.Clean(head.StoreID)))
+}
+
+// damaged adds to an error that the store or its audit is no longer whole what to do
+// then: its words come from the row that was read last, which names no step.
+func damaged(err error) error {
+	e := errs.Public(err)
+	if e.Class != "store_integrity" || e.Next != "" {
+		return err
+	}
+	return errs.Wrap(err, e.Code, e.Msg).WithClass(e.Class).
+		WithNext("mcpctl audit verify names the first bad row; write, restore and repair nothing, keep a copy of the store's file, find out who changed it; then the handbook's Recovery")
 }
 
 // lastLine reads the attested head, the last line of an export.

@@ -157,7 +157,7 @@ func backup(ctx context.Context, c *suite.Call, args []string) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	if err := out.Keep(); err != nil {
 		return err

@@ -21,10 +21,15 @@ func Audit() cli.Command {
 // Keys returns the group keys.
 func Keys() cli.Command {
 	return cli.Command{
-		Name: "keys", Args: "COMMAND", Help: "rotate the store's root key, write what signers pin", Example: "mcpctl keys pins -o pins.json",
+		Name: "keys", Args: "COMMAND", Help: "make and rotate executord's keys, write what signers pin", Example: "mcpctl keys pins -o pins.json",
 		Sub: []cli.Command{
+			{
+				Name: "new", Args: "--kind KIND [--id ID] [--epoch N] -o FILE", Help: "make a new key for executord, at a terminal",
+				Example: "mcpctl keys new --kind root --id k2 --epoch 2 -o next-root-key", Code: cli.StrictCode, Run: newKey,
+				Notes: "The key stands in that file and nowhere else; nothing is asked of a daemon and nothing replaced.\nmcpctl setup --write makes the first ones.",
+			},
 			suite.Row("keys", "rotate", "", "replace the store's root key, at a terminal", "",
-				"The new key is the credential credentials.next_root_key of executord.toml. Refused while anything executes.", rotate),
+				"The new key is the credential credentials.next_root_key of executord.toml. mcpctl keys new makes one. Refused while anything executes.", rotate),
 			suite.Row("keys", "pins", "-o FILE", "write this executor's entry for the signers' pins file", "-o pins.json",
 				"Two people compare it with the host before a signer takes it: whoever holds this socket could lie.", pins),
 		},
