@@ -132,7 +132,7 @@ func (a *run) begin(ctx context.Context) (bool, error) {
 
 // pending is the increment that T4 noted.
 func (a *run) pending() (p record.Pending, err error) {
-	return p, a.Store.View(func(v *store.View) error {
+	err = a.Store.View(func(v *store.View) error {
 		row, err := v.Anchor()
 		if err != nil {
 			return err
@@ -143,6 +143,7 @@ func (a *run) pending() (p record.Pending, err error) {
 		p = *row.Pending
 		return nil
 	})
+	return p, err
 }
 
 func (a *run) tick(ctx context.Context) (bool, error) {

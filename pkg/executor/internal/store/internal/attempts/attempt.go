@@ -16,7 +16,7 @@ func (s Attempts) BeginExecution(at record.At, witness int64) (c record.Contract
 	if err := s.core.Dir.Space(); err != nil {
 		return c, err
 	}
-	return c, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		k, err := step.Load(tx, at)
 		if err != nil {
 			return err
@@ -36,6 +36,7 @@ func (s Attempts) BeginExecution(at record.At, witness int64) (c record.Contract
 		c = *k
 		return nil
 	})
+	return c, err
 }
 
 // pending returns the increment that belongs to a contract under way.
@@ -93,7 +94,7 @@ func (s Attempts) AnchorRefused(at record.At, witness int64) (record.Contract, e
 // SendIntent is T6: the marker that a request may have left, with the clocks, before
 // its first byte. Collection is the digest of all other aliases at the last read.
 func (s Attempts) SendIntent(at record.At, collection string) (c record.Contract, err error) {
-	return c, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		k, err := step.Load(tx, at)
 		if err != nil {
 			return err
@@ -123,6 +124,7 @@ func (s Attempts) SendIntent(at record.At, collection string) (c record.Contract
 		c = *k
 		return putSend(tx, k, sent, record.SendRecorded, "")
 	})
+	return c, err
 }
 
 // putSend writes the row of sends and the audit row that covers it.

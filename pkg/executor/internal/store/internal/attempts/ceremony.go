@@ -33,7 +33,7 @@ func (s Attempts) Authorize(a Authorization) (c record.Contract, err error) {
 	if err := s.core.Dir.Space(); err != nil {
 		return c, err
 	}
-	return c, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		r, in, p, err := s.approved(tx, a)
 		if err != nil {
 			return err
@@ -77,6 +77,7 @@ func (s Attempts) Authorize(a Authorization) (c record.Contract, err error) {
 		row.From = ""
 		return tx.Audit(row, &c)
 	})
+	return c, err
 }
 
 // approved checks, inside the transaction, everything durable that T2 rests on.
@@ -183,7 +184,7 @@ func (s Attempts) Confirm(at record.At, file []byte, a *artifact.Confirmation, b
 	if err := s.core.Dir.Space(); err != nil {
 		return c, err
 	}
-	return c, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		k, err := step.Load(tx, at)
 		if err != nil {
 			return err
@@ -218,6 +219,7 @@ func (s Attempts) Confirm(at record.At, file []byte, a *artifact.Confirmation, b
 		c = *k
 		return tx.Audit(step.About(k, record.ContractConfirmed, record.Executord), k)
 	})
+	return c, err
 }
 
 // later returns the later of two times: within its tolerance a clock may run back.

@@ -38,7 +38,7 @@ func (s Requests) OpenRequest(n NewRequest) (r record.Request, err error) {
 	if err := s.core.Dir.Space(); err != nil {
 		return r, err
 	}
-	return r, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		all, err := step.Live(tx)
 		if err != nil {
 			return err
@@ -68,6 +68,7 @@ func (s Requests) OpenRequest(n NewRequest) (r record.Request, err error) {
 		}
 		return tx.Audit(step.Ask(&r, record.RequestOpened, n.By), &r)
 	})
+	return r, err
 }
 
 // IssuePreview stores the attested preview of an open request in the place of the
@@ -81,7 +82,7 @@ func (s Requests) IssuePreview(p *artifact.Preview, file []byte, locator, seq in
 	if err != nil {
 		return r, step.Invalid(err)
 	}
-	return r, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		q, err := rows.Get(tx, &record.Request{}, []byte(p.RequestID))
 		if err != nil {
 			return err
@@ -105,6 +106,7 @@ func (s Requests) IssuePreview(p *artifact.Preview, file []byte, locator, seq in
 		r = *q
 		return tx.Audit(step.Ask(q, record.PreviewIssued, by), q)
 	})
+	return r, err
 }
 
 // CancelRequest ends an open request, by an operator's wish or because another took
@@ -132,7 +134,7 @@ func (s Requests) CancelRequest(id string, to record.Status, by record.Actor) er
 // CancelUnpreviewed ends every open request of a uid that has no preview and returns
 // their ids.
 func (s Requests) CancelUnpreviewed(uid int64, by record.Actor) (ids []string, err error) {
-	return ids, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		all, err := step.Live(tx)
 		if err != nil {
 			return err
@@ -148,6 +150,7 @@ func (s Requests) CancelUnpreviewed(uid int64, by record.Actor) (ids []string, e
 		}
 		return nil
 	})
+	return ids, err
 }
 
 // Denial is a submission that was turned down.
@@ -222,7 +225,7 @@ func (s Requests) Sweep() (done Swept, err error) {
 	}); err != nil || !due {
 		return done, err
 	}
-	return done, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		w, err := s.sweep(tx)
 		if err != nil {
 			return err
@@ -251,6 +254,7 @@ func (s Requests) Sweep() (done Swept, err error) {
 		}
 		return nil
 	})
+	return done, err
 }
 
 type work struct {

@@ -53,7 +53,7 @@ type Restarted struct {
 // without one it is the stored value; anything else changes nothing and is
 // anchor_mismatch. It runs before anything is served, and twice is as once.
 func (s Settling) Restart(witness int64) (done Restarted, err error) {
-	return done, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		a, err := tx.Anchor()
 		if err != nil {
 			return err
@@ -99,6 +99,7 @@ func (s Settling) Restart(witness int64) (done Restarted, err error) {
 		}
 		return nil
 	})
+	return done, err
 }
 
 // Rebaseline accepts the counter's value by a verified signature. Witness is the

@@ -48,7 +48,7 @@ func (s Settling) BeginRollback(at record.At, confirmation, authorization Signed
 	if err := s.core.Dir.Space(); err != nil {
 		return c, err
 	}
-	return c, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		k, err := step.Load(tx, at)
 		if err != nil {
 			return err
@@ -93,6 +93,7 @@ func (s Settling) BeginRollback(at record.At, confirmation, authorization Signed
 		c = *k
 		return nil
 	})
+	return c, err
 }
 
 // keepSightings is how many observations of a contract evidence may choose from.
@@ -213,7 +214,7 @@ func (s Settling) evidence(tx *rows.Tx, c *record.Contract, file []byte, a *arti
 // Reconcile settles a contract by signed evidence. AttestedOnly says that the live
 // state was neither of the two, so that the signature alone stands for the outcome.
 func (s Settling) Reconcile(at record.At, file []byte, a *artifact.Reconciliation, attestedOnly bool, by record.Actor) (c record.Contract, err error) {
-	return c, s.core.DB.Update(func(tx *rows.Tx) error {
+	err = s.core.DB.Update(func(tx *rows.Tx) error {
 		k, err := step.Load(tx, at)
 		if err != nil {
 			return err
@@ -268,6 +269,7 @@ func (s Settling) Reconcile(at record.At, file []byte, a *artifact.Reconciliatio
 		c = *k
 		return nil
 	})
+	return c, err
 }
 
 // Release lets the target of a failed rollback go, by signed evidence that names its

@@ -334,7 +334,7 @@ func Void(tx *rows.Tx, request string) error {
 
 // Settle moves a contract that is as expected, after what before does.
 func (core *Core) Settle(at record.At, m Move, before func(*rows.Tx, *record.Contract) error) (c record.Contract, err error) {
-	return c, core.DB.Update(func(tx *rows.Tx) error {
+	err = core.DB.Update(func(tx *rows.Tx) error {
 		k, err := Load(tx, at)
 		if err != nil {
 			return err
@@ -348,6 +348,7 @@ func (core *Core) Settle(at record.At, m Move, before func(*rows.Tx, *record.Con
 		c = *k
 		return nil
 	})
+	return c, err
 }
 
 // Begin is the common half of T4, forward and back: what must be settled first,
