@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/authority"
@@ -69,12 +70,19 @@ func Open(ctx context.Context, c Config) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
 	if err := k.adopt(ctx, s); err != nil {
 		_ = s.Close() // nothing was written
 		return nil, err
 	}
 	return k, nil
 }
+
+// startTime bounds what a start asks of the counter: the service manager waits 30 s for
+// the whole start. What is not settled by then is a quarantine, and settled by the
+// first look at which the counter answers.
+const startTime = 18 * time.Second
 
 // AttestingKey is the public key that off-host signers pin.
 func (k *Keeper) AttestingKey() authority.Key {
