@@ -153,7 +153,7 @@ func (s *settings) Check(r *conf.Report) {
 	}
 	s.checkTrust(r)
 	if err := s.Limits.bounds().Check(false); err != nil {
-		r.Fault("limits", errs.Public(err).Msg+"; a limit may be tightened, and relaxed to what is compiled in")
+		r.Fault("limits", strings.TrimPrefix(errs.Public(err).Msg, "limits: ")+"; a limit may be tightened, and relaxed to what is compiled in")
 	}
 	switch s.Anchor.Backend {
 	case "tpm-local":

@@ -184,7 +184,13 @@ func (d *Dir) apart(key string) error {
 
 func (d *Dir) takeLock() error {
 	fd, err := unix.Openat(d.fd, lockName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
-	if err != nil {
+	switch {
+	case err == unix.EROFS:
+		return refuse(err, "its file system may only be read", "remount it for writing, and look why it is not: findmnt -T "+d.path+"; dmesg")
+	case Full(err):
+		return errs.Wrap(err, errs.Exhausted, "there is no room for the store's lock file").WithClass("disk_full").
+			WithNext("make room on the file system of store_dir; nothing was begun")
+	case err != nil:
 		return refuse(err, "the lock file cannot be opened", "look at store.lock: it must be a plain file of executord's user")
 	}
 	d.lock = fd
