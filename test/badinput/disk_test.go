@@ -133,3 +133,17 @@ func TestCase106ADiskThatRunsFullAfterTheSendLosesNoOutcome(t *testing.T) {
 	s.free()
 	s.done()
 }
+
+func TestAStoreOnAFileSystemThatMayOnlyBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.small("32m")
+	s.serve()
+	s.ok(s.Provision())
+	s.done()
+	if out, err := exec.Command("mount", "-o", "remount,ro", s.path("store")).CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted anew here: %s", out)
+	}
+	p := s.start()
+	row{exit: 1, says: []string{"store_dir", "may only be read"}, next: []string{"remount"}}.hold(t, p.Wait(), p.Output(), s.secrets())
+}

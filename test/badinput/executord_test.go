@@ -152,11 +152,19 @@ func settingsFiles() []fault {
 			spoil: func(s *site) { s.set(`"lab-crash"`, `"prod-1"`) },
 		},
 		{
+			row: row{what: "a laboratory's store and TPM without lab", exit: 1, says: []string{"store_id", "anchor.tpm", "for the lab alone"}, next: []string{"begins with lab- exactly when lab is on"}}, founded: true,
+			spoil: func(s *site) { s.set("lab = true", "lab = false") },
+		},
+		{
+			row: row{what: "a production's store id for a laboratory's store", exit: 1, says: []string{"this is a test build"}, next: []string{"a laboratory"}}, founded: true,
+			spoil: func(s *site) { s.set("lab = true", "lab = false"); s.set(`"lab-crash"`, `"prod-1"`) },
+		},
+		{
 			row:   row{what: "another backend's keys", exit: 1, says: []string{"anchor.tpm", "anchor.remote.url"}, next: []string{"goes with backend tpm-local"}},
 			spoil: func(s *site) { s.set(`"tpm-local"`, `"tpm-remote"`) },
 		},
 		{
-			row:   row{what: "a limit beyond the compiled one", exit: 1, says: []string{"limits"}, next: []string{"remove the one that is wider"}},
+			row:   row{what: "a limit beyond the compiled one", exit: 1, says: []string{"limits"}, next: []string{"a limit may be tightened"}},
 			spoil: func(s *site) { s.set("sends_per_hour = 20", "sends_per_hour = 100000") },
 		},
 		{
@@ -170,6 +178,10 @@ func settingsFiles() []fault {
 		{
 			row:   row{what: "an operator whom the host does not know", exit: 1, says: []string{"user"}, next: []string{"operators"}},
 			spoil: func(s *site) { s.set("operators = [", "operators = [\"nobody-of-that-name\", ") },
+		},
+		{
+			row:   row{what: "a TPM in a directory that is not there", exit: 1, says: []string{"/nowhere", "does not exist"}, next: []string{"correct the setting that names it"}},
+			spoil: func(s *site) { s.set(s.tpm.Address(), "unix:/nowhere/tpm") },
 		},
 		{
 			row:   row{what: "a TPM path that is not absolute", exit: 1, says: []string{"anchor.tpm"}, next: []string{"absolute path"}},
