@@ -12,6 +12,7 @@ import (
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/jsonline"
+	"pfsensemcp/pkg/pause"
 	"pfsensemcp/pkg/pfrest"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) fixtures() {
 			if progress != nil {
 				progress(n)
 			}
-			pause(ctx, progressEvery+50*time.Millisecond)
+			_ = pause.For(ctx, progressEvery+50*time.Millisecond)
 		}
 		return Answer{JSON: []byte(`{"done":true}`)}, nil
 	}}, nil)

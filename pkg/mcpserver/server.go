@@ -31,6 +31,7 @@ import (
 	"pfsensemcp/pkg/logging"
 	"pfsensemcp/pkg/mcpserver/internal/session"
 	"pfsensemcp/pkg/metrics"
+	"pfsensemcp/pkg/pause"
 	"pfsensemcp/pkg/rpc"
 )
 
@@ -144,7 +145,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if err != nil {
 			// Out of descriptors, say: those of ended sessions come back.
 			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a session could not be taken", logging.Err(err))
-			pause(ctx, 100*time.Millisecond)
+			_ = pause.For(ctx, 100*time.Millisecond) // the loop sees an end of ctx
 			continue
 		}
 		sessions.Go(func() { s.session(ctx, nc) })
@@ -160,16 +161,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	sessions.Wait()
 	return nil
-}
-
-// pause waits for d or for ctx.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // session carries one connection from its admission to its end.

@@ -18,6 +18,7 @@ import (
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/logging"
+	"pfsensemcp/pkg/pause"
 	"pfsensemcp/pkg/witness/wire"
 )
 
@@ -155,7 +156,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case err != nil:
 			if temporary(err) {
 				s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "a connection was not accepted")
-				if wait(ctx, time.Second) != nil {
+				if pause.For(ctx, time.Second) != nil {
 					return nil
 				}
 				continue
@@ -179,17 +180,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // temporary says whether accepting may work again: the process is out of
 // descriptors or memory, or the peer was gone already.
 func temporary(err error) bool { return !errors.Is(err, net.ErrClosed) }
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // ticket allows one advance from value, for MaxAge from now: both clocks as they
 // are now, and a MAC over them and the value. 48 bytes in hex.

@@ -15,7 +15,7 @@ var levels = map[string]int{
 	// L0: the ground floor.
 	"pkg/nearest": 4, "pkg/conf/internal/check": 5, "pkg/conf/internal/tomldoc": 5, "pkg/logging/internal/rotate": 5,
 	"pkg/conf": 10, "pkg/jsonline": 10, "pkg/logging": 10, "pkg/metrics": 10, "pkg/sd": 10,
-	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10,
+	"pkg/secretfile": 10, "pkg/textsafe": 10, "pkg/canon": 10, "pkg/pause": 10,
 
 	// L1.
 	"pkg/pfrest/internal/fault": 12, "pkg/pfrest/internal/wiped": 12, "pkg/pfrest/internal/envelope": 14, "pkg/pfrest/internal/breaker": 15, "pkg/pfrest/internal/paged": 15,

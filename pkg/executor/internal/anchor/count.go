@@ -7,6 +7,7 @@ import (
 
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/anchor/internal/chip"
+	"pfsensemcp/pkg/pause"
 )
 
 // rereads bounds how often a value is asked for anew while an outcome is found
@@ -130,11 +131,11 @@ func late(ctx context.Context) bool {
 
 // settle finds out by reading whether an increment from expected has happened:
 // the increment is never given again. Its connection is closed by now, so expected
-// counts as "not incremented" when read twice, apart by pause; once would not do,
+// counts as "not incremented" when read twice, apart by gap; once would not do,
 // because an increment that timed out is applied when a stopped TPM goes on.
-func settle(ctx context.Context, pause time.Duration, expected int64, read reading) (int64, error) {
+func settle(ctx context.Context, gap time.Duration, expected int64, read reading) (int64, error) {
 	for reads := 0; ; {
-		v, err := reread(ctx, pause/rereadPart, read)
+		v, err := reread(ctx, gap/rereadPart, read)
 		switch {
 		case err != nil:
 			return 0, err
@@ -146,7 +147,7 @@ func settle(ctx context.Context, pause time.Duration, expected int64, read readi
 		if reads++; reads == 2 {
 			return 0, Unavailable(nil, "the counter was not incremented")
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := pause.For(ctx, gap); err != nil {
 			return 0, Unreachable(err, "the outcome of the increment could not be waited for")
 		}
 	}
@@ -154,7 +155,7 @@ func settle(ctx context.Context, pause time.Duration, expected int64, read readi
 
 // reread reads on a new connection. One that fails at once is tried again; one
 // that does not answer, or that refuses the secret, is not.
-func reread(ctx context.Context, pause time.Duration, read reading) (v int64, err error) {
+func reread(ctx context.Context, gap time.Duration, read reading) (v int64, err error) {
 	for try := 1; ; try++ {
 		if v, err = read(ctx); err == nil {
 			return v, nil
@@ -165,21 +166,9 @@ func reread(ctx context.Context, pause time.Duration, read reading) (v int64, er
 		case try == rereads, refused(err), chip.Late(err):
 			return 0, Unreachable(err, "the counter cannot be read after an increment whose outcome is not known")
 		}
-		if werr := wait(ctx, pause); werr != nil {
+		if werr := pause.For(ctx, gap); werr != nil {
 			return 0, Unreachable(werr, "the outcome of the increment could not be waited for")
 		}
-	}
-}
-
-// wait waits for d or the end of ctx.
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

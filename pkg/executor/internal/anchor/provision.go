@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/pause"
 )
 
 // firstOffered is where free handles are offered from: installers and
@@ -222,7 +223,7 @@ func (t *TPM) settleFirst(ctx context.Context, cause error) (int64, error) {
 		if looks++; looks == 2 {
 			return 0, Unavailable(cause, "the first increment did not happen")
 		}
-		if err := wait(ctx, t.settle); err != nil {
+		if err := pause.For(ctx, t.settle); err != nil {
 			return 0, Unreachable(err, unknown)
 		}
 	}

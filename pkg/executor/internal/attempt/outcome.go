@@ -8,6 +8,7 @@ import (
 	"pfsensemcp/pkg/executor/internal/exchange"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
+	"pfsensemcp/pkg/pause"
 )
 
 // shown is what both reads after an exchange must show.
@@ -82,7 +83,7 @@ func (a *run) settle(ctx context.Context) (bool, error) {
 		return a.wait(a.collateral(why, first), x)
 	}
 	// Somebody else's apply can take a change back after a good read.
-	if err := pause(ctx, a.Settle); err != nil {
+	if err := pause.For(ctx, a.Settle); err != nil {
 		return a.wait("readback_failed", x)
 	}
 	second := a.sight(ctx)
@@ -145,7 +146,7 @@ func (e *Env) Read(ctx context.Context) (l *alias.List, err error) {
 		if l, err = e.Reader.List(ctx); err == nil || ctx.Err() != nil {
 			return l, err
 		}
-		if pause(ctx, readTime/10) != nil {
+		if pause.For(ctx, readTime/10) != nil {
 			return nil, err
 		}
 	}
@@ -183,20 +184,9 @@ func (e *Env) Settled(ctx context.Context) (two [2]*alias.List, err error) {
 	if two[0], err = e.Read(ctx); err != nil {
 		return two, err
 	}
-	if err := pause(ctx, e.Settle); err != nil {
+	if err := pause.For(ctx, e.Settle); err != nil {
 		return two, err
 	}
 	two[1], err = e.Read(ctx)
 	return two, err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

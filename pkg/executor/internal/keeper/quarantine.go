@@ -3,7 +3,6 @@ package keeper
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/errs"
@@ -11,6 +10,7 @@ import (
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 	"pfsensemcp/pkg/logging"
+	"pfsensemcp/pkg/pause"
 )
 
 // The words of a quarantine. Those of the first group clear when their cause does;
@@ -159,12 +159,8 @@ func (k *Keeper) unmoved(ctx context.Context, s *store.Store, witness int64) (in
 	}); err != nil || !pending {
 		return witness, err
 	}
-	t := time.NewTimer(k.Windows.Patience)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-		return 0, anchor.Unreachable(ctx.Err(), "whether the counter was incremented is not known")
+	if err := pause.For(ctx, k.Windows.Patience); err != nil {
+		return 0, anchor.Unreachable(err, "whether the counter was incremented is not known")
 	}
 	return k.Counter.Read(ctx)
 }

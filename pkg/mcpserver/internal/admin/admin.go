@@ -19,6 +19,7 @@ import (
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/mcpserver/internal/schema"
 	"pfsensemcp/pkg/mcpserver/internal/suite"
+	"pfsensemcp/pkg/pause"
 	"pfsensemcp/pkg/pfrest"
 	"pfsensemcp/pkg/rpc"
 	"pfsensemcp/proto/admin/v1"
@@ -112,7 +113,7 @@ func (a *Admin) Probe(ctx context.Context, req *adminpb.ProbeRequest) (*adminpb.
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	wait(ctx, time.Until(a.last.Add(probeEvery)))
+	_ = pause.For(ctx, time.Until(a.last.Add(probeEvery)))
 	if err := ctx.Err(); err != nil {
 		return nil, errs.Wrap(err, errs.Expired, "the probe did not get its turn in time").WithClass("timeout")
 	}
@@ -121,16 +122,6 @@ func (a *Admin) Probe(ctx context.Context, req *adminpb.ProbeRequest) (*adminpb.
 	a.last = time.Now()
 	out.Verdict, out.Problem = verdict(err)
 	return out, nil
-}
-
-// wait waits for d or for ctx.
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // verdict reads an answer as a statement about the privilege.

@@ -54,7 +54,7 @@ func (e Env) Line(ctx context.Context, question, without string) (string, error)
 }
 
 // readUpTo reads one line of at most most bytes, byte by byte so that nothing after it
-// is taken.
+// is taken. A line without its end is no answer.
 func readUpTo(in io.Reader, most int) (string, error) {
 	var line []byte
 	one := make([]byte, 1)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"syscall"
 
@@ -66,7 +65,7 @@ func (e Env) ask(ctx context.Context, question string) error {
 	fmt.Fprintf(e.Err, "%s\nType yes to go on, anything else to stop: ", question)
 	answer := make(chan string, 1)
 	go func() { // a read of a terminal cannot be called off; the process ends soon
-		line, err := readLine(e.In)
+		line, err := readUpTo(e.In, longAnswer)
 		if err != nil {
 			line = ""
 		}
@@ -82,22 +81,4 @@ func (e Env) ask(ctx context.Context, question string) error {
 		return errs.New(errs.Denied, "nothing was done").WithClass("declined").WithNext("run the same command again when it shall be done")
 	}
 	return nil
-}
-
-// readLine reads one line, byte by byte so that nothing after it is taken. A line
-// without its end is no answer.
-func readLine(in io.Reader) (string, error) {
-	var line []byte
-	one := make([]byte, 1)
-	for len(line) <= longAnswer {
-		n, err := in.Read(one)
-		if n == 1 && one[0] == '\n' {
-			return string(line), nil
-		}
-		if err != nil || n == 0 {
-			return "", io.ErrUnexpectedEOF
-		}
-		line = append(line, one[0])
-	}
-	return "", io.ErrShortBuffer
 }

@@ -22,6 +22,7 @@ import (
 
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/pause"
 	"pfsensemcp/pkg/supervise/internal/process"
 	"pfsensemcp/pkg/supervise/internal/talk"
 )
@@ -335,13 +336,6 @@ func (r *rehearsal) lose(ctx context.Context) error {
 // wait is an act of nobody.
 func (r *rehearsal) wait(ctx context.Context, d time.Duration, what string) error {
 	return r.act("everybody", what, func() (string, error) {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			return "", nil
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
+		return "", pause.For(ctx, d)
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-tpm/tpm2"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/pause"
 )
 
 const (
@@ -129,7 +130,7 @@ func (l *link) Send(command []byte) ([]byte, error) {
 	if len(command) < headerLen || len(command) > maxMessage {
 		return nil, errFrame
 	}
-	pause := retryPause
+	gap := retryPause
 	for try := 0; ; try++ {
 		answer, err := l.exchange(command)
 		if err != nil {
@@ -139,10 +140,10 @@ func (l *link) Send(command []byte) ([]byte, error) {
 		if !busy || try == retries || once(command) {
 			return answer, nil
 		}
-		if err := wait(l.ctx, pause); err != nil {
+		if err := pause.For(l.ctx, gap); err != nil {
 			return nil, err
 		}
-		pause *= 2
+		gap *= 2
 	}
 }
 
@@ -219,16 +220,4 @@ func roundTrip(rw io.ReadWriter, command []byte) ([]byte, error) {
 func (l *link) Close() error {
 	l.broken = true
 	return l.rw.Close()
-}
-
-// wait waits for d or the end of ctx.
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
