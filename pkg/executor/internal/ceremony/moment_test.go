@@ -210,6 +210,15 @@ func TestReview17X9BothReadsAfterTheSendMustShowIt(t *testing.T) {
 	}
 }
 
+// A read after the send may be repeated, the request may not.
+func TestX1AReadThatFailsIsRepeatedAndTheRequestIsNot(t *testing.T) {
+	m := during(t, ceremonytest.Options{})
+	m.at["send after"] = func() { m.FW.Fault(fakepf.Fault{Kind: fakepf.Status, Status: 500, Path: lists, Count: 2}) }
+	if k, res := m.Changed(text); k.State != record.Verified || m.Sends() != 1 || m.Counter.Advances() != 1 {
+		t.Errorf("%s %s, %d sends, %d ticks", k.State, res.Reason, m.Sends(), m.Counter.Advances())
+	}
+}
+
 // A refusal proves nothing by itself (X6): only two reads of everything as it was do.
 func TestX6ARefusalWithTheTextInPlaceIsUncertain(t *testing.T) {
 	for what, row := range map[string]struct {

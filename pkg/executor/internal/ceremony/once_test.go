@@ -468,10 +468,13 @@ func TestN2AFileFromBetweenTwoTicksRevivesNoApproval(t *testing.T) {
 
 // A16: once T2 is committed, whatever fails later leaves the authorization spent.
 func TestA16WhatFailsAfterT2LeavesTheAuthorizationSpent(t *testing.T) {
-	stop := errors.New("the disk failed")
 	for _, point := range []string{"put sealed", "commit", "committed"} {
 		t.Run(point, func(t *testing.T) {
 			armed := false
+			stop := errors.New("the disk failed")
+			if point == "committed" { // and nobody knows what is on it
+				stop = errs.New(errs.UnknownOutcome, "the disk failed").WithClass("store_write")
+			}
 			m := during(t, ceremonytest.Options{Config: func(c *ceremony.Config) {
 				c.Store.Seam = storetest.Faults(func(p string) error {
 					if armed && p == point {
@@ -487,9 +490,11 @@ func TestA16WhatFailsAfterT2LeavesTheAuthorizationSpent(t *testing.T) {
 				t.Fatal("a failing store took it")
 			}
 			armed = false
-			_ = m.Stop() // a commit of unknown outcome ends the process
-			m.Open()
 			spent := point == "committed"
+			if err := m.Stop(); (err != nil) != spent {
+				t.Errorf("the process ended with %v", err) // by itself, when nobody knows what is stored
+			}
+			m.reborn()
 			m.View(func(v *store.View) error {
 				a, err := artifact.ParseAuthorization(file)
 				if err == nil && v.Consumed(a.ID) != spent {

@@ -167,17 +167,23 @@ func TestCase106AnOutcomeThatCannotBeStoredEndsTheProcess(t *testing.T) {
 		t.Error("the process goes on although an outcome is not stored")
 	}
 	armed = false
-	// The next process, which the former one's lock does not stop.
-	image, err := os.ReadFile(m.file())
-	m.Config.Store.Dir = storetest.Config(t, m.Clock).Dir
-	if err := errors.Join(err, os.WriteFile(m.file(), image, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	m.Open()
+	m.reborn()
 	done, res := m.Contract(k.ContractID)
 	if done.State != record.Reconciliation || res.Reason != record.ReasonInterrupted || m.Sends() != 1 || m.Counter.Advances() != 1 {
 		t.Errorf("%s %s, %d sends, %d ticks", done.State, res.Reason, m.Sends(), m.Counter.Advances())
 	}
+}
+
+// reborn starts the next process over what one left that ended without closing its
+// store: its lock is one of this process here.
+func (m *moments) reborn() {
+	m.T.Helper()
+	image, err := os.ReadFile(m.file())
+	m.Config.Store.Dir = storetest.Config(m.T, m.Clock).Dir
+	if err := errors.Join(err, os.WriteFile(m.file(), image, 0o600)); err != nil {
+		m.T.Fatal(err)
+	}
+	m.Open()
 }
 
 // ended says whether the writer has stopped by itself.
