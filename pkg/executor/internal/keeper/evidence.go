@@ -52,6 +52,21 @@ func (k *Keeper) policyDigest() (string, error) {
 	return d, nil
 }
 
+// founded reads what a store says of its counter; p is nil when it was founded and not
+// completed.
+func founded(s *store.Store) (row *record.Anchor, p *record.Provisioning, err error) {
+	err = s.View(func(v *store.View) (err error) {
+		if row, err = v.Anchor(); err != nil {
+			return err
+		}
+		if p, err = v.Provisioning(); errs.CodeOf(err) == errs.NotFound {
+			p, err = nil, nil
+		}
+		return err
+	})
+	return row, p, err
+}
+
 // evidence finds out the state of both axes now: from the store and the counter, and
 // nothing else. Witness is the counter's value, even before a store is founded on it;
 // unread is why there is none.
@@ -66,17 +81,7 @@ func (k *Keeper) evidence(ctx context.Context) (ev change.Evidence, facts anchor
 	f.Assurance = facts.Assurance
 	if s := k.store.Load(); s != nil {
 		f.StoreExists, f.StoreBroken = true, s.Integrity() != nil
-		var row *record.Anchor
-		var p *record.Provisioning
-		err := s.View(func(v *store.View) (err error) {
-			if row, err = v.Anchor(); err != nil {
-				return err
-			}
-			if p, err = v.Provisioning(); errs.CodeOf(err) == errs.NotFound {
-				p, err = nil, nil
-			}
-			return err
-		})
+		row, p, err := founded(s)
 		switch {
 		case err != nil:
 			f.StoreBroken = true

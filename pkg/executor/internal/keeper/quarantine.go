@@ -39,17 +39,7 @@ func (k *Keeper) adopt(ctx context.Context, s *store.Store) error {
 		k.Enter(quarantineStore)
 		return nil
 	}
-	var row *record.Anchor
-	var p *record.Provisioning
-	err := s.View(func(v *store.View) (err error) {
-		if row, err = v.Anchor(); err != nil {
-			return err
-		}
-		if p, err = v.Provisioning(); errs.CodeOf(err) == errs.NotFound {
-			p, err = nil, nil
-		}
-		return err
-	})
+	row, p, err := founded(s)
 	if err != nil {
 		return err
 	}
