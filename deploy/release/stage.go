@@ -74,6 +74,12 @@ func completions(root, bin string) error {
 	return nil
 }
 
+// elsewhere are the files that README.md links to and that a package keeps in another
+// place, as seen from the packaged README.md.
+func elsewhere() map[string]string {
+	return map[string]string{"LICENSE": "copyright", "deploy/systemd/man": "../../man"}
+}
+
 // documents copies what people read: README.md and the pages of docs/.
 func documents(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -82,6 +88,9 @@ func documents(dir string) error {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		return err
+	}
+	for from, to := range elsewhere() {
+		readme = bytes.ReplaceAll(readme, []byte("]("+from+")"), []byte("]("+to+")"))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), readme, 0o644); err != nil {
 		return err
