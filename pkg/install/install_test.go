@@ -405,6 +405,25 @@ func TestSetupOfAWriterMakesKeysThatExecutordReads(t *testing.T) {
 	}
 }
 
+func TestSetupOfAWriterSaysWhenNoToolWillBeOffered(t *testing.T) {
+	s := newSite(t, authority)
+	for _, c := range []struct {
+		profile string
+		says    bool
+	}{{"", true}, {"auditor", true}, {"write_protected", false}, {"", false}} { // the last run's answer stands
+		o := s.writing()
+		o.Plain, o.Profile = true, c.profile
+		p, err := s.set(t, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(p.Notes, "\n")
+		if said := strings.Contains(notes, "mcpd offers no tool for a change until setup is given --profile write_protected"); said != c.says {
+			t.Errorf("profile %q: the notes say %q", c.profile, notes)
+		}
+	}
+}
+
 func TestExecutordsKeysAreEncryptedAtRestUnlessAPersonSaysOtherwise(t *testing.T) {
 	s := newSite(t, authority)
 	s.must(t, s.writing())

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/install"
 	"pfsensemcp/pkg/install/doctor"
@@ -237,5 +238,15 @@ func TestAFlagThatIsGivenAgainAddsAName(t *testing.T) {
 	setupFlags(fs, o, a)
 	if err := fs.Parse([]string{"--operator", "ann", "--operator", "bob"}); err != nil || !slices.Equal(o.Operators, []string{"ann", "bob"}) {
 		t.Errorf("%v %v", o.Operators, err)
+	}
+}
+
+func TestSetupOfAWriterEndsWithWhatOffersTheTool(t *testing.T) {
+	for profile, says := range map[string]bool{"": true, catalog.ProfileAuditor: true, catalog.ProfileWriteProtected: false} {
+		var b strings.Builder
+		showGrants(cli.Env{Out: &b}, &install.Plan{Options: install.Options{Identity: "r", Account: "w", Write: true, Profile: profile}})
+		if got := strings.Contains(b.String(), "10. last, so that clients are offered the tool: mcpctl setup --write --profile write_protected"); got != says {
+			t.Errorf("profile %q:\n%s", profile, b.String())
+		}
 	}
 }

@@ -51,7 +51,7 @@ func setupFlags(fs *flag.FlagSet, o *install.Options, a *acts) {
 	fs.StringVar(&o.CAFile, "ca-file", "", "`FILE` with the CA of its certificate, PEM")
 	fs.StringVar(&o.Pin, "pin", "", "`SHA256` of its public key, compared on its console")
 	fs.Var(names{&o.Operators}, "operator", "`USER` who may operate, beside root; again for more")
-	fs.StringVar(&o.Profile, "profile", "", "profile `P` of mcpd; left out: auditor")
+	fs.StringVar(&o.Profile, "profile", "", "`P` of mcpd: auditor, or write_protected for changes")
 	fs.BoolVar(&o.Write, "write", false, "set executord up as well")
 	fs.StringVar(&o.WriteKeyFile, "write-key-file", "", "`FILE` with the write user's API key")
 	fs.StringVar(&o.StoreID, "store-id", "", "`NAME` of the contract store; lab-NAME in a lab")
@@ -221,4 +221,7 @@ Then, for the ceremony:
   8. mcpctl keys pins -o pins.json, compared by two people; a copy for each owner
   9. mcpctl doctor write
 `)
+	if profile != catalog.ProfileWriteProtected {
+		fmt.Fprintf(e.Out, "  10. last, so that clients are offered the tool: mcpctl setup --write --profile %s\n", catalog.ProfileWriteProtected)
+	}
 }
