@@ -210,6 +210,29 @@ func TestReview17X9BothReadsAfterTheSendMustShowIt(t *testing.T) {
 	}
 }
 
+// The two reads that prove something are apart by the time in which somebody else's apply
+// can take a change back.
+func TestReview17TheTwoReadsAfterTheSendAreApart(t *testing.T) {
+	const settle = 300 * time.Millisecond
+	m := during(t, ceremonytest.Options{Config: func(c *ceremony.Config) { c.Windows.Settle = settle }})
+	if k, res := m.Changed(text); k.State != record.Verified {
+		t.Fatalf("%s %s", k.State, res.Reason)
+	}
+	var reads []fakepf.Request
+	sent := m.FW.RequestsTo(patch)
+	for _, r := range m.FW.RequestsTo(lists) {
+		if r.Seq > sent[0].Seq {
+			reads = append(reads, r)
+		}
+	}
+	if len(reads) != 2 {
+		t.Fatalf("%d reads after the send", len(reads))
+	}
+	if apart := reads[1].Start.Sub(reads[0].Start.Add(reads[0].Took)); apart < settle {
+		t.Errorf("the reads are %v apart", apart)
+	}
+}
+
 // A read after the send may be repeated, the request may not.
 func TestX1AReadThatFailsIsRepeatedAndTheRequestIsNot(t *testing.T) {
 	m := during(t, ceremonytest.Options{})

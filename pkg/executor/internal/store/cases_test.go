@@ -105,6 +105,13 @@ func TestS3X13AnUnconfirmedOrFormerContractIsNotBegun(t *testing.T) {
 	}
 	begun := must[record.Contract](t)(f.S.BeginExecution(confirmed.At(), f.Witness))
 	f.refused("conflict", func() error { _, err := f.S.BeginExecution(confirmed.At(), f.Witness); return err })
+	// Nothing is settled while an increment is noted: what became of it is not known.
+	for _, to := range []record.State{record.Failed, record.Reconciliation} {
+		f.refused("conflict", func() error {
+			_, err := f.S.Settle(begun.At(), to, record.ReasonNotSent, store.Exchange{NothingLeft: true})
+			return err
+		})
+	}
 	// T6 waits for T5, and comes once.
 	f.refused("conflict", func() error { _, err := f.S.SendIntent(begun.At(), begun.Collection); return err })
 	for _, wrong := range []int64{f.Witness, f.Witness + 2} {
