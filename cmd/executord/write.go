@@ -87,6 +87,9 @@ func (s *settings) write(p *daemon.Process) (executor.Config, error) {
 		*k.to = secret
 		c.Keys.Paths = append(c.Keys.Paths, path)
 	}
+	if k := s.Anchor.Remote.ClientKey; k != "" {
+		c.Keys.Paths = append(c.Keys.Paths, k)
+	}
 	var err error
 	if c.Authorities, err = read(s.Authorities); err != nil {
 		return c, errs.Wrap(err, errs.Invalid, "the authorities file cannot be read").WithClass("configuration").
