@@ -6,8 +6,19 @@
 # left alone. Nothing is started and no user is made: what to do next is printed.
 set -eu
 
-if [ $# = 0 ] || [ $# -gt 2 ] || [ ! -d "$1" ]; then
+case ${1:-} in
+--help | -h)
+	echo "usage: deploy/install.sh DIR [BIN]    DIR / is this host"
+	echo "example: deploy/install.sh /"
+	exit 0
+	;;
+esac
+if [ $# = 0 ] || [ $# -gt 2 ]; then
 	echo "usage: deploy/install.sh DIR [BIN]    DIR / is this host" >&2
+	exit 2
+fi
+if [ ! -d "$1" ]; then
+	echo "deploy/install.sh: $1 is no directory: make it first" >&2
 	exit 2
 fi
 root=$(cd "$1" && pwd)
@@ -53,10 +64,11 @@ done
 cat <<'NEXT'
 Installed. What is left to do, as root:
   systemd-sysusers && systemd-tmpfiles --create pfsense-mcp.conf && systemctl daemon-reload
+Then mcpctl setup, which asks, writes the settings and starts the daemons; or by hand:
   install -m 0600 KEYFILE /etc/pfsense-mcp/credentials/read-api-key
   edit /etc/pfsense-mcp/mcpd.toml; then mcpd serve --check-config
   name the appliance's address in /etc/systemd/system/pfsense-mcpd.service.d/appliance.conf,
     see /usr/share/doc/pfsense-mcp/examples/mcpd-appliance.conf
-  adduser SOMEBODY pfsense-mcp          who may run MCP clients
+  usermod -aG pfsense-mcp SOMEBODY      who may run MCP clients
   systemctl enable --now pfsense-mcp.target
 NEXT

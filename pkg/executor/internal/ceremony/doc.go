@@ -1,6 +1,7 @@
 // Package ceremony owns the order of a change: who may go on to which step, what is
-// written before what is done, and what becomes of an attempt that breaks. Its one
-// table of an attempt is in table.go, the settling of an exchange in outcome.go.
+// written before what is done, and what becomes of an attempt that breaks. What is asked
+// before a step is package gate's, the steps of one attempt are package attempt's, the
+// store and the counter are kept by package keeper.
 //
 // Only the executor and cmd/executord import it. One goroutine, the writer, runs
 // every step that reads the appliance, moves the counter or sends; readers and
