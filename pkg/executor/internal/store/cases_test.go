@@ -231,3 +231,30 @@ func TestReview02R5TheTransactionOfAnUndoBindsBothSignatures(t *testing.T) {
 	must[record.Contract](t)(f.S.BeginRollback(c.At(), a3, b3, f.Witness, storetest.By))
 	f.sound()
 }
+
+// Review 16: a look that comes after a later change of the same target says nothing of
+// the former one: its words went by approval.
+func TestReview16ALookAfterALaterChangeIsSkipped(t *testing.T) {
+	f := setup(t)
+	first := must[record.Contract](t)(f.Verified("one", "new"))
+	f.Clock.Pass(2 * time.Minute) // nobody looked: the process was down
+	second := must[record.Contract](t)(f.Verified("one", "newer"))
+	f.Clock.Pass(2 * time.Minute)
+	for _, c := range []record.Contract{first, second} {
+		if err := f.S.Look(c.ContractID, record.LookReverted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.view(func(v *store.View) error {
+		one, err := v.Send(first.ContractID)
+		if err != nil {
+			return err
+		}
+		two, err := v.Send(second.ContractID)
+		if err == nil && (one.Look != record.LookSkipped || two.Look != record.LookReverted) {
+			t.Errorf("the looks say %s and %s", one.Look, two.Look)
+		}
+		return err
+	})
+	f.sound()
+}
