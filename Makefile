@@ -60,8 +60,8 @@ PURE := ^pfsensemcp/pkg/(catalog|readtool|textsafe|executor/internal/gate|execut
 test: vet
 	deploy/ensure-swtpm.sh
 	$(if $(RACE),,@echo "no C compiler: the packages are tested without the race detector")
-	go test -tags $(TAGS) -count=1 $(RACE) $$(go list ./pkg/... ./proto/... ./cmd/... | grep -Ev '$(PURE)')
-	go test -tags $(TAGS) -count=1 $$(go list ./pkg/... | grep -E '$(PURE)') ./test/... ./deploy/...
+	go test -tags $(TAGS) -count=1 -timeout 30m $(RACE) $$(go list ./pkg/... ./proto/... ./cmd/... | grep -Ev '$(PURE)')
+	go test -tags $(TAGS) -count=1 -timeout 30m $$(go list ./pkg/... | grep -E '$(PURE)') ./test/... ./deploy/...
 	@go test -count=1 -v -run TestEveryObligationHasATest ./test/obligations | grep '^obligations:'
 
 # Static, because the test binary is also what tries the units' walls from inside.

@@ -324,7 +324,7 @@ func (b *bench) dial(t *testing.T, socket string, uid uint32) *grpc.ClientConn {
 
 // soon is the context of a call.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -170,7 +170,7 @@ func TestACallerWhoLeavesDoesNotEndAStepThatHasBegun(t *testing.T) {
 	h := newHouse(t)
 	k := h.Authorized("Left alone")
 	file := h.Confirmation(k)
-	ctx, leave := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 	go func() {
 		for stored := false; !stored && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 			_ = h.Y.View(func(v *store.View) error { // asked again when it failed
