@@ -13,17 +13,18 @@ import (
 	"pfsensemcp/pkg/secretfile"
 )
 
-const verifyHelp = `Usage: executord verify --root-key FILE [--config PATH] [--pinned-head HEX] [--export FILE]
+const verifyHelp = `Usage: executord verify --root-key FILE [--config PATH] [--pinned-head HEX]
+                        [--export FILE]
 
-Verifies the contract store of an executord that does not run, without writing to it:
-every row, the audit chain and its head. Run it as the store's owner.
+Verifies the contract store of an executord that does not run, without writing
+to it: every row, the audit chain and its head. Run it as the store's owner.
 
   --config PATH      settings file; default /etc/pfsense-mcp/executord.toml
   --root-key FILE    the store's root key, as systemd-creds decrypts it
   --pinned-head HEX  a head that was kept elsewhere must still be in the chain
   --export FILE      so must every row of an export that was kept elsewhere
 
-Exit codes: 0 sound, 1 could not be looked at, 2 not what was written, or usage.
+Exit: 0 sound, 1 could not be looked at, 2 not what was written, or usage.
 Example: executord verify --root-key /run/key --pinned-head 78b1aaba...4f19
 `
 

@@ -18,16 +18,17 @@ import (
 	"pfsensemcp/pkg/sd"
 )
 
-const provisionHelp = `Usage: executord witness provision [--config PATH] [--define HANDLE | --first HANDLE]
+const provisionHelp = `Usage: executord witness provision [--config PATH]
+                                   [--define HANDLE | --first HANDLE]
 
-Makes the counter of a witness host, one step a call, each confirmed at a terminal.
-Without a step it shows how far it is, and the free handles.
+Makes the counter of a witness host, one step a call, each confirmed at a
+terminal. Without a step it shows how far it is, and the free handles.
 
-  --config PATH    settings file; default /etc/pfsense-mcp/executord-witness.toml
+  --config PATH    settings file, else /etc/pfsense-mcp/executord-witness.toml
   --define HANDLE  define the index at the configured handle
   --first HANDLE   issue the first increment; prints value and Name
 
-Exit codes: 0 done, 1 not done, 2 usage.
+Exit: 0 done, 1 not done, 2 usage.
 Example: executord witness provision --define 0x01500000
 `
 

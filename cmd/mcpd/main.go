@@ -13,6 +13,7 @@ import (
 const usage = `usage: mcpd serve [flags]   the daemon; mcpd serve --help
        mcpd stdio [flags]   what an MCP client starts; mcpd stdio --help
        mcpd --version
+Example: mcpd stdio --doctor
 `
 
 func main() { os.Exit(run(os.Args[1:])) }

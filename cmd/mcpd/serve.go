@@ -32,7 +32,7 @@ func serve(args []string) daemon.Spec {
 	s := &server{}
 	return daemon.Spec{
 		Name: "mcpd", Command: "mcpd serve", Args: args,
-		About:    "Answers MCP clients on mcp.sock and reads one pfSense appliance over its REST API.",
+		About:    "Answers MCP clients on mcp.sock; reads one pfSense appliance by its REST API.",
 		Settings: &s.settings,
 		Sockets: []daemon.Socket{
 			{Name: "mcp", Group: daemon.GroupClients, For: "MCP clients (by mcpd stdio)", Raw: true},

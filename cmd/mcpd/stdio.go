@@ -29,6 +29,7 @@ Works the same over ssh: ssh HOST mcpd stdio.
   --doctor       print what is seen from here, and end: 0 all well, 1 not
 
 Exit: 0 the session ended, 1 mcpd was never reached, 2 usage.
+Example: mcpd stdio --doctor
 `
 
 // stdio is the shim.
@@ -39,7 +40,7 @@ func stdio(args []string) int {
 	doctor := fs.Bool("doctor", false, "")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(os.Stderr, stdioUsage)
+		fmt.Fprint(os.Stderr, stdioUsage) // standard output is for protocol alone
 		return daemon.ExitOK
 	case err != nil || fs.NArg() > 0:
 		fmt.Fprint(os.Stderr, stdioUsage)

@@ -60,7 +60,8 @@ func (s Spec) usage(w io.Writer) {
 
 %s
 
-  --config PATH    settings file; default /etc/pfsense-mcp/%s.toml, which may be missing
+  --config PATH    settings file, which may be missing where it is the default:
+                   /etc/pfsense-mcp/%s.toml
   --check-config   check the settings, print every fault, end with 0 or 1
   --help-config    print every setting with its bounds and default
   --log-file PATH  log to PATH (yours alone, rotated) instead of standard error
@@ -74,8 +75,8 @@ func (s Spec) usage(w io.Writer) {
 	}
 	fmt.Fprintf(w, `
 Exit: 0 ended as asked, 1 could not start, 2 usage, 3 failed while it served.
-Example: %s --config /etc/pfsense-mcp/%s.toml --check-config
-`, s.Command, s.Name)
+Example: %s --check-config
+`, s.Command)
 }
 
 // load fills the settings. Faults come back all at once.

@@ -83,7 +83,7 @@ func TestUsageFitsAScreenAndEveryFlagIsInIt(t *testing.T) {
 		t.Errorf("%d lines", len(lines))
 	}
 	for _, l := range lines {
-		if len(l) > 100 {
+		if len(l) > 80 {
 			t.Errorf("%d bytes: %s", len(l), l)
 		}
 	}
