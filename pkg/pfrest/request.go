@@ -164,7 +164,7 @@ func (c *Client) enter(ep Endpoint, reserve bool) (probe bool, err error) {
 	case d.Key:
 		f := fault.KeyRefused
 		f.Msg = "not sent: the appliance refused the API key at " + d.At.UTC().Format(time.RFC3339)
-		f.Next = "put a valid key into the key file and reload, or, when the key itself is right, run mcpctl reset"
+		f.Next = "put a valid key in place with mcpctl rotate-key, or, when the key itself is right, run mcpctl reset"
 		return false, f.Err(string(ep), nil)
 	case d.Path:
 		f := fault.Fault{Code: errs.Unavailable, Class: ClassBreaker, Msg: "not sent: this endpoint timed out repeatedly and is paused"}

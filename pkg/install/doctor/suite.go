@@ -241,6 +241,18 @@ func version(s string) (n [3]int, ok bool) {
 
 func dotted(n [3]int) string { return fmt.Sprintf("%d.%d.%d", n[0], n[1], n[2]) }
 
+// unread is the next step after what could not be read: grant while the appliance
+// answers, else what is wrong with the whole connection comes first.
+func unread(f *adminpb.ApplianceFactsResponse, grant string) string {
+	switch {
+	case f.GetKeyRefused():
+		return "see key.accepted above"
+	case f.GetLastClass() != "" && f.GetLastClass() != "authorization":
+		return "see appliance.reachable above"
+	}
+	return grant
+}
+
 // settings checks the REST API's own settings.
 func (x *examination) settings(f *adminpb.ApplianceFactsResponse) {
 	rows := []struct {
@@ -261,14 +273,14 @@ func (x *examination) settings(f *adminpb.ApplianceFactsResponse) {
 		case r.good:
 			x.Add(r.id, r.what, Pass, "", "")
 		case adminpb.Known_KNOWN_UNSPECIFIED:
-			x.Add(r.id, r.what, Unknown, "it could not be read", "the READ key needs the privileges that mcpctl privileges prints")
+			x.Add(r.id, r.what, Unknown, "it could not be read", unread(f, "the READ key needs the privileges that mcpctl privileges prints"))
 		default:
 			x.Add(r.id, r.what, r.status, r.detail, r.next)
 		}
 	}
 	const names = "how the appliance names interfaces is known"
 	if f.GetInterfaceNames() == "" {
-		x.Add("appliance.interface_names", names, Unknown, "it could not be read; results say so", "grant api-v2-system-restapi-settings-get to the READ user")
+		x.Add("appliance.interface_names", names, Unknown, "it could not be read; results say so", unread(f, "grant api-v2-system-restapi-settings-get to the READ user"))
 	} else {
 		x.Add("appliance.interface_names", names, Pass, "by "+f.GetInterfaceNames(), "")
 	}

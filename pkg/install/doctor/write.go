@@ -230,7 +230,7 @@ func (x *examination) facing() {
 	case adminpb.Known_KNOWN_NO:
 		x.Add("appliance.read_only", "the REST API takes changes", Pass, "", "")
 	default:
-		x.Add("appliance.read_only", "the REST API takes changes", Unknown, "it could not be read", "")
+		x.Add("appliance.read_only", "the REST API takes changes", Unknown, "it could not be read", unread(x.facts, "grant api-v2-system-restapi-settings-get to the READ user"))
 	}
 	const id, what = "appliance.carp", "the appliance is the node that keeps a change"
 	const next = "point executord at the master of the pair; executord itself does not read the CARP state"
@@ -242,6 +242,6 @@ func (x *examination) facing() {
 	case x.facts.GetCarp() == adminpb.Known_KNOWN_NO:
 		x.Add(id, what, Pass, "it shares no address by CARP", "")
 	default:
-		x.Add(id, what, Unknown, "its virtual addresses could not be read", "grant api-v2-firewall-virtual-ips-get to the READ user")
+		x.Add(id, what, Unknown, "its virtual addresses could not be read", unread(x.facts, "grant api-v2-firewall-virtual-ips-get to the READ user"))
 	}
 }

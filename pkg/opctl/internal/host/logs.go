@@ -82,7 +82,11 @@ func (q *logQuery) show(ctx context.Context, e cli.Env) error {
 		}
 	}
 	if len(list) == 0 && !q.json {
-		fmt.Fprintln(e.Err, "mcpctl: there is no such line; of a suite that mcpctl run started: --dir DIR")
+		where := ""
+		if q.dir == hostDir {
+			where = "; of a suite that mcpctl run started: --dir DIR"
+		}
+		fmt.Fprintln(e.Err, "mcpctl: there is no such line"+where)
 	}
 	if !q.follow {
 		return nil

@@ -73,7 +73,7 @@ const (
 var (
 	KeyRefused = Fault{
 		errs.Denied, ClassAuthentication, "the appliance refused the API key",
-		"put a valid key into the key file and reload; until then nothing more is sent, so that login protection does not lock this host out", nil,
+		"put a valid key in place with mcpctl rotate-key; until then nothing more is sent, so that login protection does not lock this host out", nil,
 	}
 	NotREST = Fault{
 		errs.Unavailable, ClassNotREST, "a web page was answered instead of the REST API's JSON",
