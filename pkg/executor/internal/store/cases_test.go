@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -256,5 +257,48 @@ func TestReview16ALookAfterALaterChangeIsSkipped(t *testing.T) {
 		}
 		return err
 	})
+	f.sound()
+}
+
+// Section 8: ten attempts an hour and twenty a day, changes and undos together, counted
+// in the transaction that begins them and across restarts.
+func TestG7X13AttemptsAreBoundedByHourAndDay(t *testing.T) {
+	f := setup(t)
+	n := 0
+	change := func() error {
+		n++
+		_, err := f.Verified(fmt.Sprintf("alias%d", n), "new")
+		f.Clock.Pass(2 * time.Minute)
+		return err
+	}
+	for range 8 {
+		if err := change(); err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+	}
+	// A ninth and its undo are nine and ten.
+	c := must[record.Contract](t)(f.Verified("undone", "new"))
+	f.Clock.Pass(2 * time.Minute)
+	a, b := f.Undo(c)
+	back := must[record.Contract](t)(f.S.BeginRollback(c.At(), a, b, f.Witness, storetest.By))
+	must[record.Contract](t)(f.S.AnchorRefused(back.At(), f.Witness)) // one that came to nothing counts too
+	f.reopen()
+	if err := change(); class(err) != "rate_sends" {
+		t.Errorf("an eleventh within the hour: %v", err)
+	}
+	f.Clock.Pass(time.Hour)
+	for range 10 {
+		if err := change(); err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+	}
+	f.Clock.Pass(2 * time.Hour)
+	if err := change(); class(err) != "rate_sends" {
+		t.Errorf("a twenty-first within the day: %v", err)
+	}
+	f.Clock.Pass(22 * time.Hour)
+	if err := change(); err != nil {
+		t.Errorf("a day later: %v", err)
+	}
 	f.sound()
 }
