@@ -114,6 +114,14 @@ func (o *Output) name() error {
 	return nil
 }
 
+// Save writes the whole of a file and keeps it.
+func (o *Output) Save(b []byte) error {
+	if _, err := o.Write(b); err != nil {
+		return err
+	}
+	return o.Keep()
+}
+
 // Drop ends the file and removes what stands under the name beside it, if that is
 // still this file. After Keep it does nothing more.
 func (o *Output) Drop() {

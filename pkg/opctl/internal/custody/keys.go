@@ -90,10 +90,7 @@ func pins(ctx context.Context, c *suite.Call, args []string) error {
 		return errs.Wrap(err, errs.Internal, "executord's answer is no pins file of one executor, so it was not written").WithClass(cli.ClassIntegrity).
 			WithNext("mcpctl and executord may be of different versions: mcpctl status")
 	}
-	if _, err := out.Write(r.GetArtifact()); err != nil {
-		return err
-	}
-	if err := out.Keep(); err != nil {
+	if err := out.Save(r.GetArtifact()); err != nil {
 		return err
 	}
 	x := p.Executors[0]

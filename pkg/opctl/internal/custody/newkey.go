@@ -111,10 +111,7 @@ func newKey(ctx context.Context, e cli.Env, fs *flag.FlagSet, args []string) err
 			return err
 		}
 	}
-	if _, err := out.Write(b); err != nil {
-		return err
-	}
-	if err := out.Keep(); err != nil {
+	if err := out.Save(b); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.Out, k.what+", new")

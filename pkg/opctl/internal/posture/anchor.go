@@ -236,10 +236,7 @@ func attested(ctx context.Context, c *suite.Call, path string) error {
 		return errs.Wrap(err, errs.Internal, "executord's file is no anchor status, so it was not written").WithClass(cli.ClassIntegrity).
 			WithNext("mcpctl and executord may be of different versions: mcpctl status")
 	}
-	if _, err := out.Write(r.GetArtifact()); err != nil {
-		return err
-	}
-	if err := out.Keep(); err != nil {
+	if err := out.Save(r.GetArtifact()); err != nil {
 		return err
 	}
 	k := attestedFile{

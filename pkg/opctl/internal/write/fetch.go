@@ -234,10 +234,7 @@ func (c *call) fetch(ctx context.Context, args []string, s source) error {
 		return errs.Wrap(err, errs.Internal, "executord's file is not what was asked for, so it was not written").WithClass(cli.ClassIntegrity).
 			WithNext("mcpctl and executord may be of different versions: mcpctl status; otherwise do not trust this executord")
 	}
-	if _, err := out.Write(r.GetArtifact()); err != nil {
-		return err
-	}
-	if err := out.Keep(); err != nil {
+	if err := out.Save(r.GetArtifact()); err != nil {
 		return err
 	}
 	f.File, f.Bytes, f.SHA256, f.Next = *path, len(r.GetArtifact()), canon.Hash(r.GetArtifact()), s.next(cli.Clean(*path))

@@ -45,9 +45,9 @@ func running(expires, now time.Time) error {
 	return nil
 }
 
-// trusted finds the pin of a plan's store, verifies the attestation and holds the
-// plan to the pin. All of it precedes anything shown.
-func (c Context) trusted(a artifact.Attested, plan *change.Plan) (*authority.Pin, error) {
+// trusted finds the pin of a plan's store, verifies the attestation, holds the plan to
+// the pin and the file, made when it says, to its age. All of it precedes anything shown.
+func (c Context) trusted(a artifact.Attested, plan *change.Plan, made time.Time) (*authority.Pin, error) {
 	pin, ok := c.Pins.Store(plan.Executor.StoreID)
 	if !ok {
 		if plan.Executor.Lab() {
@@ -61,7 +61,10 @@ func (c Context) trusted(a artifact.Attested, plan *change.Plan) (*authority.Pin
 	if err := pin.Holds(&plan.Executor); err != nil {
 		return nil, err
 	}
-	return pin, plan.Executable()
+	if err := plan.Executable(); err != nil {
+		return nil, err
+	}
+	return pin, fresh(made, c.Now)
 }
 
 // build is what a file says of the executor's build.
@@ -148,11 +151,8 @@ func Authorization(c Context, b []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	pin, err := c.trusted(p, &p.Plan)
+	pin, err := c.trusted(p, &p.Plan, p.GeneratedAt)
 	if err != nil {
-		return nil, err
-	}
-	if err := fresh(p.GeneratedAt, c.Now); err != nil {
 		return nil, err
 	}
 	self, err := c.self(pin)
@@ -210,11 +210,8 @@ func Confirmation(c Context, b []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	pin, err := c.trusted(p, &p.Plan)
+	pin, err := c.trusted(p, &p.Plan, p.GeneratedAt)
 	if err != nil {
-		return nil, err
-	}
-	if err := fresh(p.GeneratedAt, c.Now); err != nil {
 		return nil, err
 	}
 	self, err := c.self(pin)

@@ -19,11 +19,8 @@ func Rollback(c Context, b []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	pin, err := c.trusted(r, &r.Plan)
+	pin, err := c.trusted(r, &r.Plan, r.GeneratedAt)
 	if err != nil {
-		return nil, err
-	}
-	if err := fresh(r.GeneratedAt, c.Now); err != nil {
 		return nil, err
 	}
 	if c.Now.Sub(r.VerifiedAt) > staleAfter {
