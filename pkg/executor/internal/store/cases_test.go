@@ -302,3 +302,46 @@ func TestG7X13AttemptsAreBoundedByHourAndDay(t *testing.T) {
 	}
 	f.sound()
 }
+
+// Review 18: behind the limits of each uid stands one for all of them together.
+func TestReview18G7AllUIDsTogetherHaveEightOpenRequests(t *testing.T) {
+	f := setup(t)
+	ask := func(n int) error {
+		uid := int64(1000 + n/2) // two each, as one may have
+		_, err := f.S.OpenRequest(store.NewRequest{AliasName: fmt.Sprintf("alias%d", n), Description: "x", UID: &uid, By: record.MCP(uint32(uid))})
+		f.Clock.Pass(time.Minute)
+		return err
+	}
+	for n := range 8 {
+		if err := ask(n); err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+	}
+	f.refused("rate_open", func() error { return ask(8) })
+}
+
+// Review 1: an observation of before a restart of the machine proves nothing about a
+// write that may still land: its clock is gone.
+func TestReview01AnObservationFromBeforeARebootProvesNoAbsence(t *testing.T) {
+	f := setup(t)
+	c := must[record.Contract](t)(f.Sent("one", "new"))
+	c = must[record.Contract](t)(f.S.Settle(c.At(), record.Reconciliation, record.ReasonAmbiguousSend, store.Exchange{}))
+	f.Clock.Pass(16 * time.Minute)
+	seen := must[string](t)(f.Observe(c, artifact.MatchPre))
+	f.Clock.Pass(time.Second)
+	f.Clock.Reboot()
+	f.reopen()
+	settle := func(observation string) error {
+		a, file := f.Evidence(c, artifact.OutcomeNotApplied, observation)
+		_, err := f.S.Reconcile(c.At(), file, a, false, storetest.By)
+		return err
+	}
+	f.refused("r_landing", func() error { return settle(seen) })
+	f.Clock.Pass(16 * time.Minute) // of the new start
+	again := must[string](t)(f.Observe(c, artifact.MatchPre))
+	f.Clock.Pass(time.Second)
+	if err := settle(again); err != nil {
+		t.Error(err)
+	}
+	f.sound()
+}
