@@ -345,3 +345,30 @@ func TestReview01AnObservationFromBeforeARebootProvesNoAbsence(t *testing.T) {
 	}
 	f.sound()
 }
+
+// Section 8: one attempt at a time, to its very end: not only while its increment is
+// noted.
+func TestX13ASecondAttemptWaitsForTheEndOfTheFirst(t *testing.T) {
+	f := setup(t)
+	confirmed := func(alias string) record.Contract {
+		c := must[record.Contract](t)(f.Authorize(alias, "new"))
+		return must[record.Contract](t)(f.Confirm(c))
+	}
+	a, b := confirmed("one"), confirmed("two")
+	waits := func() {
+		t.Helper()
+		f.refused("in_flight", func() error { _, err := f.S.BeginExecution(b.At(), f.Witness); return err })
+	}
+	a = must[record.Contract](t)(f.S.BeginExecution(a.At(), f.Witness))
+	waits()
+	if err := f.Advance(a); err != nil {
+		t.Fatal(err)
+	}
+	waits()
+	a = must[record.Contract](t)(f.S.SendIntent(a.At(), a.Collection))
+	waits()
+	post := storetest.Post(t, "one", "new")
+	must[record.Contract](t)(f.S.MarkExecutionVerified(a.At(), post, post, f.Answered()))
+	must[record.Contract](t)(f.S.BeginExecution(b.At(), f.Witness))
+	f.sound()
+}
