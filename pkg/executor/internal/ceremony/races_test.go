@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/errs"
@@ -17,6 +18,7 @@ import (
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
 	"pfsensemcp/pkg/executor/internal/store/storetest"
+	"pfsensemcp/test/fakepf"
 )
 
 // Whether a cancellation or the attempt comes first is for the store to say: one of
@@ -181,6 +183,36 @@ func TestReview18TheUnpreviewedRequestsOfAClientAreCancelledTogether(t *testing.
 	}
 	if got := m.Y.Ask(t.Context(), ceremonytest.UID, ceremonytest.Alias, text); got != ceremony.Refused {
 		t.Errorf("the poll of a cancelled one: %s", got)
+	}
+}
+
+// What is open is settled after a site has switched writing off: nothing begins by it.
+func TestAnOpenOutcomeIsSettledWhileWritingIsOff(t *testing.T) {
+	m := during(t, ceremonytest.Options{Times: short})
+	m.FW.Fault(fakepf.Fault{Kind: fakepf.Reset, Value: "body", Path: patch, Method: "PATCH"})
+	k, _ := m.Changed(text)
+	if k.State != record.Reconciliation {
+		t.Fatal(k.State)
+	}
+	_ = m.Stop()
+	m.Config.Enabled = false
+	m.Open()
+	if st := m.Y.Status(); st.Constructible || st.Why != "write_disabled" {
+		t.Fatalf("%+v", st)
+	}
+	m.Clock.Pass(16 * time.Minute)
+	o := m.Observe(k.ContractID)
+	outcome, want := artifact.OutcomeNotApplied, record.Failed
+	if o.Match == artifact.MatchExpectedPost {
+		outcome, want = artifact.OutcomeApplied, record.Verified
+	}
+	m.Clock.Pass(time.Second)
+	done, err := m.Y.Reconcile(t.Context(), ceremonytest.By, m.Evidence(o, outcome))
+	if err != nil || done.State != want {
+		t.Fatalf("%s, %v: %s", done.State, err, m.Last())
+	}
+	if _, err := m.Y.Preview(t.Context(), ceremonytest.By, k.RequestID); err == nil {
+		t.Error("a preview was made")
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Ceremony) live(s *store.Store) func(context.Context) ([2]*alias.List, e
 // Reconcile settles a contract by signed evidence.
 func (c *Ceremony) Reconcile(ctx context.Context, by record.Actor, file []byte) (k record.Contract, err error) {
 	err = c.submit(ctx, by, func(ctx context.Context, s *store.Store) error {
-		e, d := gate.Reconciliation(ctx, c.world(s), file, c.live(s))
+		e, d := gate.Reconciliation(ctx, after{world{c, s}}, file, c.live(s))
 		if d != nil {
 			return c.denied(s, by, record.ReconcileDenied, d)
 		}
@@ -46,7 +46,7 @@ func (c *Ceremony) Reconcile(ctx context.Context, by record.Actor, file []byte) 
 // Release lets the target of a failed rollback go, by signed evidence. The state stays.
 func (c *Ceremony) Release(ctx context.Context, by record.Actor, file []byte) (k record.Contract, err error) {
 	err = c.submit(ctx, by, func(ctx context.Context, s *store.Store) error {
-		e, d := gate.Release(ctx, c.world(s), file, c.live(s))
+		e, d := gate.Release(ctx, after{world{c, s}}, file, c.live(s))
 		if d != nil {
 			return c.denied(s, by, record.ReconcileDenied, d)
 		}

@@ -7,6 +7,7 @@ import (
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/executor/internal/alias"
 	"pfsensemcp/pkg/executor/internal/gate"
+	"pfsensemcp/pkg/executor/internal/keeper"
 	"pfsensemcp/pkg/executor/internal/store"
 )
 
@@ -30,6 +31,17 @@ func (w world) Quarantine() string {
 		return word
 	}
 	return w.c.Status().Why
+}
+
+// after is the world of what settles something that began: a site that has switched
+// writing off since must be able to end what is open.
+type after struct{ world }
+
+func (w after) Quarantine() string {
+	if word := w.world.Quarantine(); word != keeper.Disabled {
+		return word
+	}
+	return ""
 }
 
 func (w world) Survey(ctx context.Context) (*alias.Survey, error) { return w.c.Reader.Survey(ctx) }

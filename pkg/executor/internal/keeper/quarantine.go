@@ -27,6 +27,9 @@ const (
 	quarantineStore = "store_integrity"
 )
 
+// Disabled is why nothing is begun when write.enabled is off. It is no quarantine.
+const Disabled = "write_disabled"
+
 // lasting says that a quarantine does not end because its cause is not seen any more:
 // a value that differed is a history that is lost, whatever the counter shows later.
 func lasting(word string) bool { return word == quarantineValue || word == quarantineName }
@@ -288,7 +291,7 @@ func (k *Keeper) Status() Status {
 	st := Status{Quarantine: k.Quarantine(), Lab: k.Store.Lab, TestBuild: k.TestBuild}
 	switch {
 	case !k.Enabled:
-		st.Why = "write_disabled"
+		st.Why = Disabled
 	case st.Quarantine != "": // before the next: a broken store shows no record of its founding
 		st.Why = "quarantine"
 	case k.store.Load() == nil || !k.complete.Load():
