@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/opctl/internal/complete"
@@ -45,8 +44,11 @@ func commands() []cli.Command {
 		row("run", "[--demo] [--dir DIR]", "start the four daemons here, without systemd", "mcpctl run --demo", runSuite),
 		row("status", "[--json] [--dir DIR]", "show each daemon: reachable, version, sandbox", "mcpctl status", status),
 		row("privileges", "--profile P", "print the appliance privileges to grant, one a line", "mcpctl privileges --profile auditor", privileges),
-		row("privilege-crosscheck", "[--json]", "compare both documents' privileges; exit 1: drift, 2: not done", "mcpctl privilege-crosscheck --appliance none", privilegeCrosscheck),
-		row("schema-diff", "[--a S] [--b S] [--json]", "compare two API documents: upstream, appliance, file:PATH", "mcpctl schema-diff --a upstream --b file:saved.json --dump a upstream.json", schemaDiff),
+		{
+			Name: "privilege-crosscheck", Args: "[--json]", Help: "compare both documents' privileges", Example: "mcpctl privilege-crosscheck --appliance none",
+			Notes: "exit: 0 nothing is wrong, 1 drift, 2 not done", Run: privilegeCrosscheck,
+		},
+		row("schema-diff", "[--a S] [--b S] [--json]", "compare two API documents: published, appliance, file", "mcpctl schema-diff --a upstream --b file:saved.json --dump a upstream.json", schemaDiff),
 		row("client-config", "CLIENT [--ssh HOST]", "print an MCP client's settings", "mcpctl client-config cursor --ssh fw-host", clientConfig),
 		row("reset", "[--dir DIR]", "close the breakers after the cause is mended", "mcpctl reset", reset),
 		write.Command(), custody.Audit(), posture.Anchor(), posture.Discover(), posture.Plan(), custody.Keys(), custody.Store(),
@@ -70,20 +72,13 @@ func Run(ctx context.Context, e Env, args []string) int {
 	return cli.Run(ctx, e, "mcpctl", commands(), args)
 }
 
-// column is the width of the first column.
-const column = 40
-
 // usage prints the commands; it fits a screen.
 func usage(w io.Writer) {
 	fmt.Fprintln(w, "usage: mcpctl COMMAND [flags]; mcpctl COMMAND --help shows flags and an example")
 	for _, c := range commands() {
-		left := strings.TrimSpace(c.Name + " " + c.Args)
-		if len(left) > column {
-			left = c.Name + " [flags]"
-		}
-		fmt.Fprintf(w, "  %-*s %s\n", column, left, c.Help)
+		fmt.Fprintf(w, "  %-20s %s\n", c.Name, c.Help)
 	}
-	fmt.Fprintln(w, "exit: 0 done, 1 failed or denied, 2 wrong command line, or things differ that must agree")
+	fmt.Fprintln(w, "exit: 0 done, 1 failed or denied, 2 wrong command line, or a disagreement")
 }
 
 // version prints the version.

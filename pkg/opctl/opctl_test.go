@@ -29,6 +29,11 @@ func TestHelpFitsAScreenAndEveryCommandHasAnExample(t *testing.T) {
 	if code != ExitOK || strings.Count(out, "\n") > 24 {
 		t.Errorf("exit %d, %d lines", code, strings.Count(out, "\n"))
 	}
+	for line := range strings.Lines(out) {
+		if len(line) > 80 { // the line end is one of them
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
 	for _, c := range commands() {
 		if !strings.Contains(out, c.Name) {
 			t.Errorf("help does not list %s", c.Name)

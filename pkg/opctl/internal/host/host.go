@@ -30,7 +30,10 @@ func Commands() []cli.Command {
 	return []cli.Command{
 		{Name: "setup", Args: "[--write] [--dry-run]", Help: "set this host up for an appliance; root", Example: "mcpctl setup --url https://fw.example --identity reader --key-file read.key", Run: setup},
 		{Name: "uninstall", Args: "[--dry-run]", Help: "undo setup; the contract store stays", Example: "mcpctl uninstall --dry-run", Run: uninstall},
-		{Name: "doctor", Args: "[suite|write] [--json]", Help: "check everything; exit 1: a fault, 2: store or counter differ", Example: "mcpctl doctor suite", Words: []string{"suite", "write"}, Run: doctorCommand},
+		{
+			Name: "doctor", Args: "[suite|write] [--json]", Help: "check everything, say what to do next", Example: "mcpctl doctor suite",
+			Notes: "exit: 0 no fault, 1 a fault, or write was asked for and is not ready, 2 store and counter differ", Words: []string{"suite", "write"}, Run: doctorCommand,
+		},
 		{Name: "logs", Args: "[-f] [--request ID]", Help: "show the four logs as one, by request", Example: "mcpctl logs -f", Run: logs},
 		{Name: "metrics", Args: "[--daemon NAME]", Help: "print the metrics of all four as OpenMetrics text", Example: "mcpctl metrics", Run: metricsCommand},
 		{Name: "rotate-key", Args: "--key-file FILE | --reload", Help: "replace an API key; a bad one changes nothing", Example: "mcpctl rotate-key --key-file ./new.key", Run: rotateKey},

@@ -8,7 +8,7 @@ import (
 // Anchor returns the group anchor.
 func Anchor() cli.Command {
 	return cli.Command{
-		Name: "anchor", Args: "COMMAND", Help: "tie the store to the TPM's counter: plan, provision, seed, ...", Example: "mcpctl anchor status",
+		Name: "anchor", Args: "COMMAND", Help: "tie the store to the TPM's counter", Example: "mcpctl anchor status",
 		Sub: []cli.Command{
 			suite.Row("anchor", "plan", "", "show handles of the TPM and the next step", "", "", anchorPlan),
 			suite.Row("anchor", "provision", "--handle H", "take one step of provisioning, at a terminal", "--handle 0x01500000",

@@ -27,7 +27,7 @@ func command(p pace) cli.Command {
 		waits     = "exit: 0 done as asked, 1 denied or ended otherwise, 2 command line or file"
 	)
 	return cli.Command{
-		Name: "write", Args: "COMMAND", Help: "look after requested changes: list, preview, authorize, ...", Example: "mcpctl write list",
+		Name: "write", Args: "COMMAND", Help: "look after requested changes", Example: "mcpctl write list",
 		Sub: []cli.Command{
 			row("list", "[--uid N] [--all]", "show requests and contracts that are not settled", "", "", list),
 			row("show", "CONTRACT", "show one contract, its digests and what to do", aContract, "", show),
