@@ -10,7 +10,7 @@
 # make contract   what is served, written down anew: alone in its commit
 # make soak       200,000 calls over 64 sessions with restarts; some minutes
 # make crash      executord killed at N random moments (1,000), each settled by the next start
-# make check      vet, lint, format, generated code, dead code, licences, known vulnerabilities
+# make check      vet, lint, format, generated code, arch rules, dead code, licences, known vulnerabilities
 # make package    dist/: .deb, .rpm, bill of materials, checksums; VERSION=1.2.3 names one
 #                 without a tag
 # make bench      build, then what the suite costs (docs/figures.md); PLOT=1 draws how it grows,
@@ -40,7 +40,7 @@ programs := $(patsubst %/main.go,./%,$(wildcard cmd/*/main.go test/*/cmd/*/main.
 # The race detector needs a C compiler, which nothing else here does.
 RACE := $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: crash build demo test test-systemd test-guest test-clients contract soak bench
+.PHONY: arch crash build demo test test-systemd test-guest test-clients contract soak bench
 .PHONY: check vet lint format generated deadcode licences vulnerabilities generate package guidance-audit clean
 .DEFAULT_GOAL := build
 
@@ -94,7 +94,7 @@ else
 	go run -tags $(TAGS) ./test/bench -bin bin $(if $(filter-out 0,$(PLOT)),-plot docs/figures) $(if $(ONLY),-only '$(ONLY)') $(if $(STORES),-stores '$(STORES)')
 endif
 
-check: vet lint format generated deadcode licences vulnerabilities
+check: vet lint format generated arch deadcode licences vulnerabilities
 
 vet:
 	go vet -tags $(TAGS) ./...
@@ -111,6 +111,10 @@ licences:
 
 vulnerabilities:
 	go run ./deploy/vulns
+
+# Layers, links, calls, sizes, dependency lists.
+arch:
+	go test -tags $(TAGS) -count=1 ./test/arch
 
 format:
 	@files=$$($(TOOL) gofumpt -l cmd deploy pkg test proto | grep -v '\.pb\.go$$' || true); \

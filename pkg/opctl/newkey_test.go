@@ -20,7 +20,7 @@ func making(t *testing.T, answer string, args ...string) (code int, shown, out s
 	var o bytes.Buffer
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(context.Background(), Env{In: x.slave, Out: &o, Err: x.slave, Now: clock}, append([]string{"keys", "new"}, args...))
+		done <- Run(context.Background(), Env{In: x.Slave, Out: &o, Err: x.Slave, Now: clock}, append([]string{"keys", "new"}, args...))
 	}()
 	if answer != "" {
 		x.asks(question)
@@ -28,11 +28,11 @@ func making(t *testing.T, answer string, args ...string) (code int, shown, out s
 	}
 	code = <-done
 	const end = "[the command ended]" // behind all that it showed
-	if _, err := x.slave.WriteString(end); err != nil {
+	if _, err := x.Slave.WriteString(end); err != nil {
 		t.Fatal(err)
 	}
 	x.asks(end)
-	return code, x.text(), o.String()
+	return code, x.Text(), o.String()
 }
 
 func TestANewKeyIsOneThatExecutordReads(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // interview runs mcpctl setup --dry-run at a terminal: it writes nothing on any host.
-func interview(t *testing.T, person func(*terminal), args ...string) (code int, shown, out string) {
+func interview(t *testing.T, person func(*person), args ...string) (code int, shown, out string) {
 	t.Helper()
 	for _, path := range []string{"/etc/pfsense-mcp", "/var/lib/pfsense-mcp", "/etc/credstore.encrypted/pfsense-mcpd.read-api-key"} {
 		if _, err := os.Lstat(path); err == nil {
@@ -26,16 +26,16 @@ func interview(t *testing.T, person func(*terminal), args ...string) (code int, 
 	var o bytes.Buffer
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(context.Background(), Env{In: x.slave, Out: &o, Err: x.slave}, append([]string{"setup", "--dry-run"}, args...))
+		done <- Run(context.Background(), Env{In: x.Slave, Out: &o, Err: x.Slave}, append([]string{"setup", "--dry-run"}, args...))
 	}()
 	person(x)
 	select {
 	case code = <-done:
 	case <-time.After(30 * time.Second):
-		t.Fatalf("setup does not end:\n%s", x.text())
+		t.Fatalf("setup does not end:\n%s", x.Text())
 	}
 	time.Sleep(20 * time.Millisecond) // what was written last
-	return code, x.text(), o.String()
+	return code, x.Text(), o.String()
 }
 
 // firewall is an appliance that nobody vouches for; what is asked of it fails the test.
@@ -56,11 +56,11 @@ func TestSetupAsksAPersonForWhatNoFlagSaysAndForTheCertificate(t *testing.T) {
 	if err := os.WriteFile(key, []byte("the-key-0123456789\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	answers := func(last string) func(*terminal) {
-		return func(x *terminal) {
+	answers := func(last string) func(*person) {
+		return func(x *person) {
 			x.asks("URL (https://HOST[:PORT]): ")
 			x.types("\n")
-			for strings.Count(x.text(), "URL (https://HOST[:PORT]): ") < 2 { // an empty line is asked again
+			for strings.Count(x.Text(), "URL (https://HOST[:PORT]): ") < 2 { // an empty line is asked again
 				time.Sleep(time.Millisecond)
 			}
 			x.types(s.URL + "\n")
@@ -91,13 +91,13 @@ func TestSetupWithYesStillWantsThePinOfAnUnknownCertificate(t *testing.T) {
 	if err := os.WriteFile(key, []byte("the-key-0123456789\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, shown, out := interview(t, func(*terminal) {}, "--url", s.URL, "--identity", "mcp-reader", "--key-file", key, "--yes")
+	code, shown, out := interview(t, func(*person) {}, "--url", s.URL, "--identity", "mcp-reader", "--key-file", key, "--yes")
 	_, pin, found := strings.Cut(out, "  pin      ")
 	pin, _, _ = strings.Cut(pin, " ")
 	if code != ExitFail || !found || !strings.Contains(shown, "--pin "+pin) {
 		t.Fatalf("%d\n%s\n%s", code, shown, out)
 	}
-	if code, shown, out = interview(t, func(*terminal) {}, "--url", s.URL, "--identity", "mcp-reader", "--key-file", key, "--yes", "--pin", pin); code != ExitOK {
+	if code, shown, out = interview(t, func(*person) {}, "--url", s.URL, "--identity", "mcp-reader", "--key-file", key, "--yes", "--pin", pin); code != ExitOK {
 		t.Errorf("%d\n%s\n%s", code, shown, out)
 	}
 }

@@ -3,95 +3,47 @@ package opctl
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
 	at "pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/opctl/internal/admintest"
 	executorpb "pfsensemcp/proto/executor/v1"
+	"pfsensemcp/test/terminal"
 )
 
-// terminal is a pseudo-terminal with a person at its other end.
-type terminal struct {
-	t             testing.TB
-	master, slave *os.File
-	mu            sync.Mutex
-	shown         bytes.Buffer
-	more          chan struct{}
+// person is a terminal with a person at it.
+type person struct {
+	*terminal.Terminal
+	t testing.TB
 }
 
-func newTerminal(t testing.TB) *terminal {
+func newTerminal(t testing.TB) *person {
 	t.Helper()
-	// Not through the runtime's poller: a read must end when the other side closes.
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Skipf("no pseudo-terminals here: %v", err)
-	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &terminal{t: t, master: os.NewFile(uintptr(fd), "ptmx"), slave: slave, more: make(chan struct{}, 1)}
-	go x.collect()
-	t.Cleanup(func() { _ = slave.Close(); _ = x.master.Close() })
-	return x
-}
-
-func (x *terminal) collect() {
-	b := make([]byte, 4096)
-	for {
-		n, err := x.master.Read(b)
-		x.mu.Lock()
-		x.shown.Write(b[:n])
-		x.mu.Unlock()
-		select {
-		case x.more <- struct{}{}:
-		default:
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// text returns what stands on the screen so far.
-func (x *terminal) text() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return strings.ReplaceAll(x.shown.String(), "\r\n", "\n")
+	return &person{terminal.New(t), t}
 }
 
 // asks waits until the question stands on the screen.
-func (x *terminal) asks(question string) {
+func (x *person) asks(question string) {
 	x.t.Helper()
 	limit := time.After(20 * time.Second)
-	for !strings.Contains(x.text(), question) {
+	for !strings.Contains(x.Text(), question) {
 		select {
-		case <-x.more:
+		case <-x.More:
 		case <-limit:
-			x.t.Fatalf("the screen never showed %q:\n%s", question, x.text())
+			x.t.Fatalf("the screen never showed %q:\n%s", question, x.Text())
 		}
 	}
 }
 
-func (x *terminal) types(s string) {
+func (x *person) types(s string) {
 	x.t.Helper()
-	if _, err := x.master.WriteString(s); err != nil {
+	if err := x.Type(s); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -111,21 +63,21 @@ func (h *shell) sitting(answer string, args ...string) (code int, shown, out str
 	}, args...)
 }
 
-func (h *shell) at(x *terminal, ctx context.Context, person func(), args ...string) (code int, shown, out string) {
+func (h *shell) at(x *person, ctx context.Context, person func(), args ...string) (code int, shown, out string) {
 	h.t.Helper()
 	var o bytes.Buffer
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(ctx, Env{In: x.slave, Out: &o, Err: x.slave, Now: clock}, append(args, "--dir", h.admin.Dir))
+		done <- Run(ctx, Env{In: x.Slave, Out: &o, Err: x.Slave, Now: clock}, append(args, "--dir", h.admin.Dir))
 	}()
 	person()
 	select {
 	case code = <-done:
 	case <-time.After(30 * time.Second):
-		h.t.Fatalf("%q does not end:\n%s", args, x.text())
+		h.t.Fatalf("%q does not end:\n%s", args, x.Text())
 	}
 	time.Sleep(20 * time.Millisecond) // what was written last
-	return code, x.text(), o.String()
+	return code, x.Text(), o.String()
 }
 
 func TestReview27AnActAsksAPersonAndTakesTheOneWord(t *testing.T) {
@@ -150,8 +102,8 @@ func TestReview27WhatWasTypedBeforeTheQuestionAnswersNothing(t *testing.T) {
 	h := newShell(t)
 	x := newTerminal(t)
 	x.types("yes\n")
-	for len(x.text()) == 0 { // the terminal has it: it echoes
-		<-x.more
+	for len(x.Text()) == 0 { // the terminal has it: it echoes
+		<-x.More
 	}
 	code, shown, _ := h.at(x, context.Background(), func() { x.asks(question); x.types("no\n") }, "write", "cancel", at.RequestID)
 	if code != ExitFail || h.admin.Calls() != "" {

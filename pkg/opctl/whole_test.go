@@ -36,7 +36,7 @@ func (s *site) do(types string, line ...string) (code int, out, shown string) {
 	x := newTerminal(s.t)
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(context.Background(), Env{In: x.slave, Out: &o, Err: x.slave}, append(line, "--dir", s.Dir))
+		done <- Run(context.Background(), Env{In: x.Slave, Out: &o, Err: x.Slave}, append(line, "--dir", s.Dir))
 	}()
 	if types != "" {
 		x.asks(question)
@@ -45,10 +45,10 @@ func (s *site) do(types string, line ...string) (code int, out, shown string) {
 	select {
 	case code = <-done:
 	case <-time.After(time.Minute):
-		s.t.Fatalf("%q does not end:\n%s", line, x.text())
+		s.t.Fatalf("%q does not end:\n%s", line, x.Text())
 	}
 	time.Sleep(20 * time.Millisecond) // what was written last
-	return code, o.String(), x.text()
+	return code, o.String(), x.Text()
 }
 
 // must is do for what has to end with a code.

@@ -157,7 +157,7 @@ func TestOnlyTheExactWordApproves(t *testing.T) {
 func TestWhatWasTypedBeforeTheReviewDoesNotApprove(t *testing.T) {
 	m := newMachine(t, authority.Authorization, at.KeyA(), "09:26:53")
 	x := newTerminal(t)
-	if _, err := x.master.WriteString("yes\nyes\n"); err != nil {
+	if err := x.Type("yes\nyes\n"); err != nil {
 		t.Fatal(err)
 	}
 	// The line discipline echoes it, so it is in the terminal's input by now.
@@ -168,7 +168,7 @@ func TestWhatWasTypedBeforeTheReviewDoesNotApprove(t *testing.T) {
 	in := m.file(preview(t))
 	go func() {
 		defer close(ended)
-		code = Run(Env{In: x.slave, Out: x.slave, Err: &errs, Dir: m.dir, Now: m.now}, []string{"sign-authorization", "-i", in, "-o", out})
+		code = Run(Env{In: x.Slave, Out: x.Slave, Err: &errs, Dir: m.dir, Now: m.now}, []string{"sign-authorization", "-i", in, "-o", out})
 	}()
 	x.wait("anything else to stop: ", 1, ended)
 	select {
@@ -176,7 +176,7 @@ func TestWhatWasTypedBeforeTheReviewDoesNotApprove(t *testing.T) {
 		t.Fatal("it went on without an answer")
 	default:
 	}
-	if _, err := x.master.WriteString("no\n"); err != nil {
+	if err := x.Type("no\n"); err != nil {
 		t.Fatal(err)
 	}
 	<-ended
@@ -196,7 +196,7 @@ func TestNoTerminalNoSignature(t *testing.T) {
 	if _, err := w.WriteString("yes\n"); err != nil {
 		t.Fatal(err)
 	}
-	for name, io := range map[string][2]*os.File{"piped answer": {r, x.slave}, "piped review": {x.slave, w}, "both": {r, w}} {
+	for name, io := range map[string][2]*os.File{"piped answer": {r, x.Slave}, "piped review": {x.Slave, w}, "both": {r, w}} {
 		var errs bytes.Buffer
 		out := m.out()
 		ended := make(chan int, 1)

@@ -7,89 +7,40 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	at "pfsensemcp/pkg/artifact/artifacttest"
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/signer/internal/vault"
+	"pfsensemcp/test/terminal"
 )
 
-// terminal is a pseudo-terminal with a person at its other end.
-type terminal struct {
-	t      testing.TB
-	master *os.File
-	slave  *os.File
-	mu     sync.Mutex
-	shown  bytes.Buffer
-	more   chan struct{}
+// person is a terminal with a person at it.
+type person struct {
+	*terminal.Terminal
+	t testing.TB
 }
 
-func newTerminal(t testing.TB) *terminal {
+func newTerminal(t testing.TB) *person {
 	t.Helper()
-	// Not through the runtime's poller: a read must end when the other side closes.
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Skipf("no pseudo-terminals here: %v", err)
-	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &terminal{t: t, master: os.NewFile(uintptr(fd), "ptmx"), slave: slave, more: make(chan struct{}, 1)}
-	go x.collect()
-	t.Cleanup(func() { _ = slave.Close(); _ = x.master.Close() })
-	return x
-}
-
-func (x *terminal) collect() {
-	b := make([]byte, 4096)
-	for {
-		n, err := x.master.Read(b)
-		x.mu.Lock()
-		x.shown.Write(b[:n])
-		x.mu.Unlock()
-		select {
-		case x.more <- struct{}{}:
-		default:
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// text returns what stands on the screen so far.
-func (x *terminal) text() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return strings.ReplaceAll(x.shown.String(), "\r\n", "\n")
+	return &person{terminal.New(t), t}
 }
 
 // wait waits until the screen shows the text n times, or the run has ended.
-func (x *terminal) wait(text string, n int, ended <-chan struct{}) bool {
+func (x *person) wait(text string, n int, ended <-chan struct{}) bool {
 	limit := time.After(20 * time.Second)
 	for {
-		if strings.Count(x.text(), text) >= n {
+		if strings.Count(x.Text(), text) >= n {
 			return true
 		}
 		select {
-		case <-x.more:
+		case <-x.More:
 		case <-ended:
-			return strings.Count(x.text(), text) >= n
+			return strings.Count(x.Text(), text) >= n
 		case <-limit:
-			x.t.Fatalf("the screen never showed %q:\n%s", text, x.text())
+			x.t.Fatalf("the screen never showed %q:\n%s", text, x.Text())
 		}
 	}
 }
@@ -162,7 +113,7 @@ func (m *machine) run(answers []answer, args ...string) result {
 	var code int
 	go func() {
 		defer close(ended)
-		code = Run(Env{In: x.slave, Out: x.slave, Err: &errs, Dir: m.dir, Version: "test", Now: m.now, cost: vault.Cost{Passes: 1, MemoryKiB: 8 << 10, Threads: 1}}, args)
+		code = Run(Env{In: x.Slave, Out: x.Slave, Err: &errs, Dir: m.dir, Version: "test", Now: m.now, cost: vault.Cost{Passes: 1, MemoryKiB: 8 << 10, Threads: 1}}, args)
 	}()
 	asked := map[string]int{}
 	for _, a := range answers {
@@ -170,21 +121,21 @@ func (m *machine) run(answers []answer, args ...string) result {
 		if !x.wait(a.question, asked[a.question], ended) {
 			break
 		}
-		if _, err := x.master.WriteString(a.types); err != nil {
+		if err := x.Type(a.types); err != nil {
 			m.t.Fatal(err)
 		}
 	}
 	select {
 	case <-ended:
 	case <-time.After(20 * time.Second):
-		m.t.Fatalf("the run does not end:\n%s", x.text())
+		m.t.Fatalf("the run does not end:\n%s", x.Text())
 	}
 	// The run has written all it will: one more line marks the end of the stream.
-	if _, err := x.slave.WriteString("<end>\n"); err != nil {
+	if _, err := x.Slave.WriteString("<end>\n"); err != nil {
 		m.t.Fatal(err)
 	}
 	x.wait("<end>", 1, nil)
-	return result{code, strings.TrimSuffix(x.text(), "<end>\n"), errs.String()}
+	return result{code, strings.TrimSuffix(x.Text(), "<end>\n"), errs.String()}
 }
 
 // pin is the examples' executor as an owner pins it.
