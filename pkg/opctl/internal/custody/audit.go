@@ -15,7 +15,6 @@ import (
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/opctl/internal/carry"
 	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/opctl/internal/reason"
 	"pfsensemcp/pkg/opctl/internal/suite"
@@ -233,13 +232,7 @@ type kept struct {
 func export(ctx context.Context, c *suite.Call, args []string) error {
 	since := c.FS.Uint64("since", 0, "the first row wanted (`SEQ`); 0: all")
 	path := c.OutFlag()
-	if err := c.None(args); err != nil {
-		return err
-	}
-	if *path == "" {
-		return c.Misuse("-o FILE is missing")
-	}
-	out, err := carry.New(*path)
+	out, err := output(c, args, path)
 	if err != nil {
 		return err
 	}

@@ -66,13 +66,7 @@ type pinned struct {
 // pins is `mcpctl keys pins`.
 func pins(ctx context.Context, c *suite.Call, args []string) error {
 	path := c.OutFlag()
-	if err := c.None(args); err != nil {
-		return err
-	}
-	if *path == "" {
-		return c.Misuse("-o FILE is missing")
-	}
-	out, err := carry.New(*path)
+	out, err := output(c, args, path)
 	if err != nil {
 		return err
 	}

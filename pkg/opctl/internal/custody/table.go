@@ -1,6 +1,7 @@
 package custody
 
 import (
+	"pfsensemcp/pkg/opctl/internal/carry"
 	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/opctl/internal/suite"
 )
@@ -45,4 +46,15 @@ func Store() cli.Command {
 				"A restored copy is refused until a signed rebaseline: it has forgotten what came after it.", backup),
 		},
 	}
+}
+
+// output parses a command line without arguments and makes the file that -o named.
+func output(c *suite.Call, args []string, path *string) (*carry.Output, error) {
+	if err := c.None(args); err != nil {
+		return nil, err
+	}
+	if *path == "" {
+		return nil, c.Misuse("-o FILE is missing")
+	}
+	return carry.New(*path)
 }
