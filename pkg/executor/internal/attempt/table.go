@@ -209,11 +209,14 @@ func (a *run) look(ctx context.Context) record.Reason {
 	if a.Names != "" && s.InterfaceNames != a.Names {
 		return "appliance_settings"
 	}
-	last, err := a.lastVerified()
-	if err != nil {
+	var ours string
+	if err := a.Store.View(func(v *store.View) (err error) {
+		ours, err = v.Ours()
+		return err
+	}); err != nil {
 		return "appliance_busy" // what cannot be compared counts as busy
 	}
-	if err := s.Busy(last); err != nil {
+	if err := s.Busy(ours); err != nil {
 		return reason(err, "appliance_busy")
 	}
 	f, err := s.Find(a.in.Target.Name)
@@ -227,21 +230,6 @@ func (a *run) look(ctx context.Context) record.Reason {
 	}
 	a.collection = f.Collection
 	return ""
-}
-
-// lastVerified is the digest of all aliases after our newest verified change.
-func (e *Env) lastVerified() (all string, err error) {
-	err = e.Store.View(func(v *store.View) error {
-		s, err := v.LastVerified()
-		if err == nil {
-			all = s.All
-		}
-		return err
-	})
-	if errs.CodeOf(err) == errs.NotFound {
-		err = nil
-	}
-	return all, err
 }
 
 func (a *run) intent(ctx context.Context) (bool, error) {

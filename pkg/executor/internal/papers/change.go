@@ -32,7 +32,7 @@ func Preview(ctx context.Context, c *keeper.Keeper, by record.Actor, requestID s
 		if aliasName, text, err = v.Text(r); err != nil {
 			return err
 		}
-		last, err = lastAll(v)
+		last, err = v.Ours()
 		return err
 	}); err != nil {
 		return nil, "", err
@@ -75,19 +75,6 @@ func Preview(ctx context.Context, c *keeper.Keeper, by record.Actor, requestID s
 	}
 	c.Note(keeper.Event{Kind: keeper.KindPreviewed, RequestID: requestID})
 	return file, survey.InterfaceNames, nil
-}
-
-// lastAll is the digest of all aliases after our newest verified change, "" when there
-// was none.
-func lastAll(v *store.View) (string, error) {
-	s, err := v.LastVerified()
-	if errs.CodeOf(err) == errs.NotFound {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return s.All, nil
 }
 
 // Pending returns the attested file that the confirmation owner signs over. While the

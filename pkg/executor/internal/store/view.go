@@ -216,6 +216,19 @@ func (v *View) LastVerified() (found *record.Send, err error) {
 	return found, err
 }
 
+// Ours returns the digest of all aliases as LastVerified proved them, "" when nothing was
+// proven yet. A pending change under which all aliases have it is ours.
+func (v *View) Ours() (all string, err error) {
+	s, err := v.LastVerified()
+	if errs.CodeOf(err) == errs.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.All, nil
+}
+
 // Sightings returns the observations of a contract, oldest first.
 func (v *View) Sightings(contract string) (all []*record.Sighting, err error) {
 	err = rows.Each(v.tx, []byte(contract+"/"), nil, func(r *record.Sighting) (bool, error) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"pfsensemcp/pkg/artifact/change"
-	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/executor/internal/exchange"
 	"pfsensemcp/pkg/executor/internal/store"
 )
@@ -158,14 +157,8 @@ func (e *Expected) busy(stage string) *Miss {
 		return reading(stage, err)
 	}
 	ours := ""
-	if m := e.Facts.View(func(v *store.View) (*Miss, error) {
-		last, err := v.LastVerified()
-		if errs.CodeOf(err) == errs.NotFound {
-			return nil, nil
-		}
-		if err == nil {
-			ours = last.All
-		}
+	if m := e.Facts.View(func(v *store.View) (_ *Miss, err error) {
+		ours, err = v.Ours()
 		return nil, err
 	}); m != nil {
 		return m
