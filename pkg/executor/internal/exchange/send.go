@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"pfsensemcp/pkg/errs"
@@ -49,7 +50,7 @@ func (c *Conn) Send(ctx context.Context, ch Change) Result {
 	}
 	request := c.x.request(body)
 	defer clear(request) // it holds the key
-	if err := c.quiet(); err != nil {
+	if err := c.quiet(probeTime); err != nil {
 		return Result{Err: err}
 	}
 	if err := ctx.Err(); err != nil {
@@ -61,15 +62,47 @@ func (c *Conn) Send(ctx context.Context, ch Change) Result {
 	return r
 }
 
-// quiet listens for a moment: a connection on which the other side has said
-// anything, or goodbye, is not written to.
-func (c *Conn) quiet() error {
+// quiet listens for wait: a connection on which the other side has said anything, or
+// goodbye, is not written to. A read whose deadline has passed before it began looks
+// at nothing, so on a busy host the time-out alone proves no silence: the kernel is
+// asked too whether it holds bytes that nobody has read.
+func (c *Conn) quiet(wait time.Duration) error {
+	const tries = 100 // what is read and is no answer, such as a TLS session ticket, leads to another look
 	var b [1]byte
-	_ = c.tls.SetReadDeadline(time.Now().Add(probeTime)) // Read says it
-	if n, err := c.tls.Read(b[:]); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-		return notSent("the appliance closed the connection, or spoke first", err)
+	for range tries {
+		_ = c.tls.SetReadDeadline(time.Now().Add(wait)) // Read says it
+		if n, err := c.tls.Read(b[:]); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return notSent("the appliance closed the connection, or spoke first", err)
+		}
+		unread, err := c.unread()
+		if err != nil {
+			return notSent("the connection to the appliance could not be looked at", err)
+		}
+		if !unread {
+			return nil
+		}
 	}
-	return nil
+	return notSent("the appliance spoke first, or this host is too busy to hear that it did not", nil)
+}
+
+// unread says that bytes, an end or an error wait in the kernel to be read.
+func (c *Conn) unread() (bool, error) {
+	raw, ok := c.raw.(syscall.Conn)
+	if !ok {
+		return false, errors.ErrUnsupported
+	}
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var b [1]byte
+	var peeked error
+	if err := control.Control(func(fd uintptr) {
+		_, _, peeked = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	}); err != nil {
+		return false, err
+	}
+	return !errors.Is(peeked, syscall.EAGAIN), nil
 }
 
 // request returns all bytes of the request. Nothing but the checked body comes

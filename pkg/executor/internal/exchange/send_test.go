@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,7 +165,17 @@ func TestX4EveryPhaseHasItsTimeLimit(t *testing.T) {
 			srv := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{pair}, MaxVersion: tls.VersionTLS12})
 			shaken <- srv.Handshake()
 		}()
-		conn := &Conn{x: x, raw: near, tls: tls.Client(near, x.tls)}
+		silent, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) // a pipe has no socket to be asked
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		type asked = syscall.Conn
+		raw := struct {
+			net.Conn
+			asked
+		}{near, silent}
+		conn := &Conn{x: x, raw: raw, tls: tls.Client(near, x.tls)}
 		if err := conn.tls.HandshakeContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -266,6 +277,37 @@ func TestX7NothingIsFollowedReusedOrRepeated(t *testing.T) {
 			if r.Effect() != None || r.Sent != 0 || class(r.Err) != "not_sent" || s.connections() != 1 {
 				t.Errorf("%s: %+v, %d connections", name, r, s.connections())
 			}
+		}
+	})
+	t.Run("a look that comes too late to read still sees what came", func(t *testing.T) {
+		untold := func(c *tls.Config) { c.SessionTicketsDisabled = true } // nothing comes unasked
+		for name, first := range map[string]func(*peer){
+			"in order": func(p *peer) { p.Close() }, "without a goodbye": func(p *peer) { p.raw.Close() },
+			"with a reset": func(p *peer) { p.reset() }, "after words of its own": func(p *peer) { p.say(done) },
+			"silence": nil,
+		} {
+			s := serve(t, func(p *peer) {
+				if first != nil {
+					first(p)
+				}
+				p.rest()
+			}, untold)
+			c, err := exchanger(t, config(t, s.URL, s.CA)).Connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for first != nil {
+				if unread, err := c.unread(); err != nil {
+					t.Fatal(err)
+				} else if unread {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if err := c.quiet(-time.Second); (err == nil) != (first == nil) || err != nil && class(err) != "not_sent" {
+				t.Errorf("%s: %v", name, err)
+			}
+			c.Close()
 		}
 	})
 	t.Run("a closed connection is not written to", func(t *testing.T) {
