@@ -117,3 +117,26 @@ func Nearest(s string, known []string) string {
 	name, _ := nearest.Of(s, known)
 	return name
 }
+
+// Meant returns the known name that a caller's s was meant to be, "" when none
+// is near: a wrong guess costs a caller more than a list of the names. The case
+// counts for nothing, and the beginning of a name stands for it.
+func Meant(s string, known []string) string {
+	best := ""
+	for _, k := range known {
+		switch {
+		case strings.EqualFold(s, k):
+			return k
+		case len(s) > 2 && len(s) < len(k) && strings.EqualFold(s, k[:len(s)]) && (best == "" || len(k) < len(best)):
+			best = k
+		}
+	}
+	if best != "" {
+		return best
+	}
+	best, edits := nearest.Of(s, known)
+	if edits > max(2, len(s)/4) || edits >= len(s) {
+		return ""
+	}
+	return best
+}

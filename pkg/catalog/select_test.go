@@ -109,6 +109,29 @@ func TestNearestIsTheFewestEditsAway(t *testing.T) {
 	}
 }
 
+func TestWhatWasMeantIsNearOrNotSaid(t *testing.T) {
+	known := []string{"id", "type", "source", "source_port", "destination", "descr"}
+	for in, want := range map[string]string{
+		"DESCR":       "descr",
+		"typ":         "type",
+		"tpye":        "type",
+		"dest":        "destination",
+		"Source":      "source",
+		"source_prot": "source_port",
+		"name":        "",
+		"interface":   "",
+		"x":           "",
+		"":            "",
+	} {
+		if got := Meant(in, known); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := Meant("include", nil); got != "" {
+		t.Errorf("%q of nothing", got)
+	}
+}
+
 func TestGrantsAreThoseOfTheProfiles(t *testing.T) {
 	if got := Grants(ProfileEngineer); got != nil {
 		t.Errorf("engineer has %v", got)

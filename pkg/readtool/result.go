@@ -88,7 +88,7 @@ func (c *call) notes(ctx context.Context) []string {
 	c.readingNotes(add)
 	c.fittingNotes(add)
 	if hidden := c.shape.Hidden(c.args.Pick); hidden > 0 && !c.args.Flag {
-		add("%d fields hidden: %s", hidden, args.Flag)
+		add("%s hidden: %s", plural(hidden, "field", "fields"), args.Flag)
 	}
 	if c.shape.Marked(catalog.InterfaceName) {
 		names := "unknown"

@@ -61,13 +61,24 @@ func allowed(t *catalog.Tool, s *row.Shape) []string {
 	return names
 }
 
-// examples are correct uses to show with an error.
-var examples = map[string]string{
-	argLimit:  `{"limit": 50}`,
-	argOffset: `{"offset": 100}`,
-	argFields: `{"fields": ["name"]}`,
-	argWhere:  `{"where": ["name contains abc"]}`,
-	Flag:      `{"include_identifying_metadata": true}`,
+// example is a correct use of an argument on this shape, to show with an error.
+func example(s *row.Shape, name string) string {
+	switch name {
+	case argLimit:
+		return `example: {"limit": 50}`
+	case argOffset:
+		return `example: {"offset": 100}`
+	case argFields:
+		for _, n := range s.Names() {
+			if p, _ := s.Lookup(n); !p.Gated() {
+				return `example: {"fields": ["` + n + `"]}`
+			}
+		}
+		return `example: {"fields": ["` + s.Names()[0] + `"], "` + Flag + `": true}`
+	case argWhere:
+		return where.Example(s)
+	}
+	return `example: {"` + Flag + `": true}`
 }
 
 func refuse(msg, next string) error {
@@ -91,11 +102,11 @@ func Parse(t *catalog.Tool, s *row.Shape, raw []byte) (Args, error) {
 	names := allowed(t, s)
 	dec := jsontext.NewDecoder(bytes.NewReader(raw))
 	if dec.PeekKind() != '{' {
-		return a, refuse("arguments must be a JSON object", "example: "+anyExample(names))
+		return a, refuse("arguments must be a JSON object", anyExample(names))
 	}
 	values := map[string]jsontext.Value{}
 	if _, err := dec.ReadToken(); err != nil {
-		return a, refuse("arguments must be a JSON object", "example: "+anyExample(names))
+		return a, refuse("arguments must be a JSON object", anyExample(names))
 	}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
@@ -108,7 +119,7 @@ func Parse(t *catalog.Tool, s *row.Shape, raw []byte) (Args, error) {
 			return a, malformed(names)
 		}
 		if !slices.Contains(names, key) {
-			return a, unknown(key, names)
+			return a, unknown(t, s, key, names)
 		}
 		values[key] = v.Clone()
 	}
@@ -127,7 +138,7 @@ func (a *Args) take(t *catalog.Tool, s *row.Shape, values map[string]jsontext.Va
 		case `"true"`, `"false"`:
 			a.lenient(Flag, strings.Trim(string(v), `"`))
 		default:
-			return refuse(Flag+" must be true or false", "example: "+examples[Flag])
+			return refuse(Flag+" must be true or false", example(s, Flag))
 		}
 		a.Flag = strings.Trim(string(v), `"`) == "true"
 	}
@@ -148,7 +159,7 @@ func (a *Args) take(t *catalog.Tool, s *row.Shape, values map[string]jsontext.Va
 		}
 	}
 	if v, ok := values[argWhere]; ok {
-		entries, err := a.texts(argWhere, v)
+		entries, err := a.texts(s, argWhere, v)
 		if err != nil {
 			return err
 		}
@@ -161,7 +172,7 @@ func (a *Args) take(t *catalog.Tool, s *row.Shape, values map[string]jsontext.Va
 // integer reads a whole number within bounds. A decimal text is taken once,
 // and noted, because some clients send every argument as text.
 func (a *Args) integer(name string, v jsontext.Value, low, high int) (int, error) {
-	example := fmt.Sprintf(`example: {"%s": %d}`, name, min(high, max(low, 50)))
+	use := fmt.Sprintf(`example: {"%s": %d}`, name, min(high, max(low, 50)))
 	digits := string(v)
 	if v.Kind() == '"' {
 		if u, err := jsontext.AppendUnquote(nil, v); err == nil && isWhole(string(u)) {
@@ -170,14 +181,14 @@ func (a *Args) integer(name string, v jsontext.Value, low, high int) (int, error
 		}
 	}
 	if !isWhole(digits) {
-		return 0, refuse(fmt.Sprintf("%s must be a whole number from %d to %d", name, low, high), example)
+		return 0, refuse(fmt.Sprintf("%s must be a whole number from %d to %d", name, low, high), use)
 	}
 	n, err := strconv.Atoi(digits)
 	switch {
 	case err != nil:
-		return 0, refuse(fmt.Sprintf("%s must be from %d to %d, got a number of %d digits", name, low, high, len(strings.TrimPrefix(digits, "-"))), example)
+		return 0, refuse(fmt.Sprintf("%s must be from %d to %d, got a number of %d digits", name, low, high, len(strings.TrimPrefix(digits, "-"))), use)
 	case n < low || n > high:
-		return 0, refuse(fmt.Sprintf("%s must be from %d to %d, got %d", name, low, high, n), example)
+		return 0, refuse(fmt.Sprintf("%s must be from %d to %d, got %d", name, low, high, n), use)
 	}
 	return n, nil
 }
@@ -201,7 +212,7 @@ func isWhole(s string) bool {
 
 // fields reads the names to keep.
 func (a *Args) fields(s *row.Shape, v jsontext.Value) error {
-	names, err := a.texts(argFields, v)
+	names, err := a.texts(s, argFields, v)
 	if err != nil {
 		return err
 	}
@@ -212,10 +223,10 @@ func (a *Args) fields(s *row.Shape, v jsontext.Value) error {
 		p, ok := s.Lookup(n)
 		if !ok {
 			next := "fields: " + strings.Join(s.Names(), ", ")
-			if near := catalog.Nearest(n, s.Names()); near != "" {
+			if near := catalog.Meant(n, s.Names()); near != "" {
 				next = "did you mean " + near + "? " + next
 			}
-			return refuse(fmt.Sprintf("fields entry %d is no field of this tool", i+1), next+`; example: {"fields": ["`+s.Names()[0]+`"]}`)
+			return refuse(fmt.Sprintf("fields entry %d is no field of this tool", i+1), next+"; "+example(s, argFields))
 		}
 		if p.Gated() && !a.Flag {
 			return where.Gated(n)
@@ -226,8 +237,8 @@ func (a *Args) fields(s *row.Shape, v jsontext.Value) error {
 }
 
 // texts reads a list of texts. A text that holds one is taken once, and noted.
-func (a *Args) texts(name string, v jsontext.Value) ([]string, error) {
-	wrong := refuse(name+" must be a list of texts", "example: "+examples[name])
+func (a *Args) texts(s *row.Shape, name string, v jsontext.Value) ([]string, error) {
+	wrong := refuse(name+" must be a list of texts", example(s, name))
 	if v.Kind() == '"' {
 		u, err := jsontext.AppendUnquote(nil, v)
 		if held := jsontext.Value(u); err == nil && held.IsValid() && held.Kind() == '[' {
@@ -256,24 +267,37 @@ func (a *Args) texts(name string, v jsontext.Value) ([]string, error) {
 	return out, nil
 }
 
-func unknown(key string, names []string) error {
-	if len(names) == 0 {
-		return refuse("unknown argument: this tool takes none", "example: {}")
+// unknown refuses an argument that the tool does not take. What callers use for
+// an argument of their own making is mostly the name of a field. The flag is
+// offered to nobody who did not nearly write it.
+func unknown(t *catalog.Tool, s *row.Shape, key string, names []string) error {
+	msg := "unknown argument; allowed: " + strings.Join(names, ", ")
+	near := catalog.Meant(key, names)
+	switch {
+	case len(names) == 0:
+		return refuse("unknown argument: this tool takes none", "call it with {}")
+	case near != "":
+		return refuse(msg, "did you mean "+near+"? "+example(s, near))
+	case !t.List:
+		return refuse(msg, "this tool answers one object, whole: call it with {}")
 	}
-	next := "example: " + anyExample(names)
-	if near := catalog.Nearest(key, names); near != "" {
-		next = "did you mean " + near + "? example: " + examples[near]
+	for _, f := range s.Names() {
+		if strings.EqualFold(f, key) {
+			return refuse(msg, f+" is a field: where compares it. "+where.ExampleOf(s, f))
+		}
 	}
-	return refuse("unknown argument; allowed: "+strings.Join(names, ", "), next)
+	return refuse(msg, anyExample(names))
 }
 
 func malformed(names []string) error {
-	return refuse("arguments are not valid JSON, or an argument is named twice", "example: "+anyExample(names))
+	return refuse("arguments are not valid JSON, or an argument is named twice", anyExample(names))
 }
 
+// anyExample is a correct use of a tool that takes the names: without arguments,
+// or with a limit.
 func anyExample(names []string) string {
-	if len(names) == 0 {
-		return "{}"
+	if slices.Contains(names, argLimit) {
+		return `example: {"limit": 50}`
 	}
-	return examples[names[0]]
+	return "example: {}"
 }

@@ -53,6 +53,47 @@ func TestTheFlagCountsWhereverItStands(t *testing.T) {
 	}
 }
 
+// TestEveryExampleOfEveryToolIsTaken: what an error offers as the right way is
+// not refused in its turn, and it does not open the gate for a caller who did
+// not ask for anything behind it.
+func TestEveryExampleOfEveryToolIsTaken(t *testing.T) {
+	for _, tool := range catalog.Tools() {
+		s, err := row.Compile(tool.Model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := map[string]bool{ // by arguments: they ask for what is hidden
+			`{"limt":1}`: false, `{"limit":-1}`: false, `{"ofset":1}`: false, `{"offset":-1}`: false, `{"verbose":true}`: false, `[]`: false, `{"limit":1,"limit":2}`: false,
+			`{"fields":"id"}`: false, `{"fields":["nothing like it"]}`: false, `{"where":"id = 1"}`: false, `{"where":["x"]}`: false,
+		}
+		for _, n := range s.Names() {
+			p, _ := s.Lookup(n)
+			wrong[`{"`+strings.ToUpper(n)+`":1}`] = p.Gated()
+		}
+		for raw, hidden := range wrong {
+			_, err := Parse(tool, s, []byte(raw))
+			if err == nil {
+				t.Errorf("%s: %s is taken", tool.Name, raw)
+				continue
+			}
+			next := errs.Public(err).Next
+			if !hidden && strings.Contains(next, Flag) {
+				t.Errorf("%s: %s: the gate is offered: %s", tool.Name, raw, next)
+			}
+			_, example, ok := strings.Cut(next, "example: ")
+			if !ok {
+				if _, example, ok = strings.Cut(next, "call it with "); !ok {
+					t.Errorf("%s: %s: no example: %s", tool.Name, raw, next)
+					continue
+				}
+			}
+			if _, err := Parse(tool, s, []byte(example)); err != nil {
+				t.Errorf("%s: %s: the example %s is refused: %v", tool.Name, raw, example, err)
+			}
+		}
+	}
+}
+
 // FuzzParse: what is taken is in its bounds, what is refused says how to do it
 // right and quotes nothing of the caller's.
 func FuzzParse(f *testing.F) {

@@ -50,7 +50,7 @@ func Parse(s *row.Shape, entries []string, open bool) (*Filter, error) {
 		return nil, nil
 	}
 	if len(entries) > MaxTerms {
-		return nil, invalid(fmt.Sprintf("where takes at most %d entries, got %d", MaxTerms, len(entries)), `join nothing: each entry is one comparison, all must hold`)
+		return nil, invalid(fmt.Sprintf("where takes at most %d entries, got %d", MaxTerms, len(entries)), "each entry is one comparison and all must hold: leave out the ones that matter least")
 	}
 	f := &Filter{}
 	for i, e := range entries {
@@ -83,17 +83,17 @@ func invalid(msg, next string) *errs.Error {
 
 func parse(s *row.Shape, entry string, open bool) (term, *errs.Error) {
 	if len(entry) > MaxEntry {
-		return term{}, invalid(fmt.Sprintf("an entry has at most %d bytes, got %d", MaxEntry, len(entry)), example(s))
+		return term{}, invalid(fmt.Sprintf("an entry has at most %d bytes, got %d", MaxEntry, len(entry)), Example(s))
 	}
 	name, rest, ok := strings.Cut(entry, " ")
 	op, value, ok2 := strings.Cut(rest, " ")
 	if !ok || !ok2 || name == "" {
-		return term{}, invalid("an entry is `<field> <op> <value>` with one blank on each side of op, one of "+operators, example(s))
+		return term{}, invalid("an entry is `<field> <op> <value>` with one blank on each side of op, one of "+operators, Example(s))
 	}
 	p, found := s.Lookup(name)
 	if !found {
 		next := "fields: " + strings.Join(s.Names(), ", ") + "; a field of nested rows is written a.b"
-		if near := catalog.Nearest(name, s.Names()); near != "" {
+		if near := catalog.Meant(name, s.Names()); near != "" {
 			next = "did you mean " + near + "? " + next
 		}
 		return term{}, invalid("unknown field", next)
@@ -111,15 +111,23 @@ func Gated(name string) *errs.Error {
 		`to use it, add "include_identifying_metadata": true`)
 }
 
-// example is a correct entry for the shape.
-func example(s *row.Shape) string {
-	names := s.Names()
-	for _, n := range names {
+// Example is a correct use of the filter on rows of the shape.
+func Example(s *row.Shape) string {
+	for _, n := range s.Names() {
 		if p, _ := s.Lookup(n); p.Field().Kind == catalog.String && !p.Gated() {
-			return `example: "where": ["` + n + ` contains abc"]`
+			return `example: {"where": ["` + n + ` contains abc"]}`
 		}
 	}
-	return `example: "where": ["` + names[0] + ` != null"]`
+	return ExampleOf(s, s.Names()[0])
+}
+
+// ExampleOf is a correct use on the field of this name, whatever its type.
+func ExampleOf(s *row.Shape, name string) string {
+	flag := ""
+	if p, _ := s.Lookup(name); p.Gated() {
+		flag = `, "include_identifying_metadata": true`
+	}
+	return `example: {"where": ["` + name + ` != null"]` + flag + `}`
 }
 
 // matcher builds the comparison that the field's type gives to an operator.
