@@ -50,7 +50,7 @@ func (s *settings) write(p *daemon.Process) (executor.Config, error) {
 		Anchor:  executor.Anchor{Backend: s.Anchor.Backend, TPM: s.Anchor.TPM, Index: s.Anchor.NVIndex},
 		Enabled: s.Write.Enabled, Relay: s.Write.Relay,
 		Limits: s.Limits.bounds(), AuthorizationMax: time.Duration(s.TTL.AuthorizationMax) * time.Second, Charset: s.Charset,
-		Windows: executor.DefaultWindows(),
+		Windows: executor.DefaultWindows(), Progress: p.Progress,
 	}
 	c.Anchor.Remote = struct{ URL, ServerCA, ClientCert, ClientKey string }(s.Anchor.Remote)
 	c.Keys.CredentialsDir, c.Keys.Sealed = p.CredentialsDir, p.CredentialsDir != ""

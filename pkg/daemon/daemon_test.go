@@ -70,6 +70,19 @@ func specimen(mood string) Spec {
 			Tasks: []Task{{Name: "raw", Run: greet(p.Listeners["raw"])}},
 		}
 		switch mood {
+		case "takes long":
+			for i := range 3 {
+				if err := p.Progress(fmt.Sprintf("step %d of 3", i+1)); err != nil {
+					return r, err
+				}
+			}
+		case "never ends":
+			for {
+				if err := p.Progress("step 1 of 1"); err != nil {
+					return r, err
+				}
+				time.Sleep(time.Millisecond)
+			}
 		case "build fails":
 			return r, errors.New("an uncoded cause")
 		case "task fails":
@@ -279,6 +292,36 @@ func TestItSpeaksToSystemd(t *testing.T) {
 	}
 	if _, err := os.Lstat(s.socket("guidance")); err != nil {
 		t.Errorf("a socket of systemd was removed: %v", err)
+	}
+}
+
+func TestAStartThatTakesLongIsGivenTimeForEachStep(t *testing.T) {
+	s := newSite(t)
+	n := daemontest.NewNotify(t, s.dir)
+	p := s.start(t, "takes long", daemontest.Options{Env: []string{"NOTIFY_SOCKET=" + n.Path}})
+	p.Serving(s.socket("guidance"))
+	// The words that follow within a second are not passed on.
+	p.Until("the first step, then READY", func() bool {
+		return n.Count("EXTEND_TIMEOUT_USEC=30000000\nSTATUS=step 1 of 3") == 1 && n.Count("READY=1\nSTATUS=serving") == 1
+	})
+	p.Stop()
+}
+
+func TestAStartThatTakesLongEndsWhenItIsAskedTo(t *testing.T) {
+	s := newSite(t)
+	n := daemontest.NewNotify(t, s.dir)
+	p := s.start(t, "never ends", daemontest.Options{Env: []string{"NOTIFY_SOCKET=" + n.Path}})
+	p.Until("the first step", func() bool { return n.Count("EXTEND_TIMEOUT_USEC=") > 0 })
+	p.Signal(syscall.SIGTERM)
+	if code := p.Wait(); code != ExitOK {
+		t.Errorf("exit code %d, want %d", code, ExitOK)
+	}
+	mentions(t, p.Output(), "ended before it served")
+	if n.Count("READY=1") != 0 || strings.Contains(p.Output(), "not started") {
+		t.Errorf("it said that it was ready, or that it failed:\n%s", p.Output())
+	}
+	if _, err := os.Lstat(s.socket("guidance")); err == nil {
+		t.Error("a socket was left behind")
 	}
 }
 

@@ -124,7 +124,14 @@ func (s Spec) serve(o options) int {
 	defer func() { _ = log.Close() }() // the process ends; every line was written at once
 
 	r := &runner{Spec: s, base: base, log: log, started: time.Now()}
-	if err := r.start(o); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	err = r.start(ctx, o)
+	stop()
+	if errors.Is(err, errStop) {
+		log.Logger.LogAttrs(context.Background(), slog.LevelInfo, "ended before it served")
+		return ExitOK
+	}
+	if err != nil {
 		log.Logger.LogAttrs(context.Background(), slog.LevelError, "not started", logging.Err(err))
 		if o.logFile != "" {
 			// Whoever started it by hand, or the supervisor, reads this.
@@ -150,8 +157,9 @@ type runner struct {
 	servers map[string]*rpc.Server
 }
 
-// start does everything up to the point where nothing is missing but to serve.
-func (r *runner) start(o options) (err error) {
+// start does everything up to the point where nothing is missing but to serve. The end
+// of ctx ends what reports progress.
+func (r *runner) start(ctx context.Context, o options) (err error) {
 	r.limitMemory()
 	if r.notify, err = sd.Open(); err != nil {
 		return err
@@ -177,6 +185,7 @@ func (r *runner) start(o options) (err error) {
 	r.proc = &Process{
 		Log: r.log.Logger, Redact: r.log.Redact, Metrics: reg, Callers: callers,
 		CredentialsDir: sd.CredentialsDirectory(), SocketDir: r.base.SocketDir, Config: o.config,
+		Progress: r.progress(ctx, time.Now),
 		Node: rpc.NewNode(rpc.NodeConfig{
 			Name: r.Name, Version: Version(), BuildID: build, StartedAt: r.started,
 			Lab: r.Lab != nil && r.Lab(), TestBuild: r.TestBuild, Metrics: reg,

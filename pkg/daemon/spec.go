@@ -81,6 +81,12 @@ type Process struct {
 	CredentialsDir string                  // $CREDENTIALS_DIRECTORY, "" without systemd
 	SocketDir      string                  // where the sockets of all daemons are
 	Config         string                  // path of the settings file that was read; "" when there is none
+
+	// Progress is for what may take long in Build. It tells systemd and the log how far
+	// that is, and systemd waits for the next word: see stepTime. Call it with news
+	// alone, as often as there are any. Its error says that the daemon was asked to stop,
+	// and is to be returned.
+	Progress func(text string) error
 }
 
 // Running is what Build hands back.

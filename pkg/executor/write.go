@@ -75,6 +75,10 @@ type Config struct {
 	Charset          string
 	Windows          Windows
 
+	// Progress is told how far a start is that takes long, and ends it with its error; nil
+	// for nobody.
+	Progress func(text string) error
+
 	// CrashAt ends the process at a named point; a test build alone can set it.
 	CrashAt func(point string)
 }
@@ -99,7 +103,7 @@ func Prepare(c Config) (*Write, error) {
 	in := &w.inner
 	in.Store = store.Config{
 		Dir: c.StoreDir, StoreID: c.StoreID, Lab: c.Lab, Key: root, KeyPaths: c.Keys.Paths, Limits: c.Limits, Short: c.TestBuild && c.Lab,
-		Seam: crashSeam(c.CrashAt),
+		Seam: crashSeam(c.CrashAt), Progress: c.Progress,
 	}
 	if in.Store.Clock, err = store.SystemClock(); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
 // Package sd owns what systemd and a daemon say to each other: the notify
-// socket (READY, STOPPING, STATUS, WATCHDOG), the sockets handed over by name
+// socket (READY, STOPPING, STATUS, WATCHDOG, EXTEND_TIMEOUT_USEC), the sockets handed over by name
 // (LISTEN_FDS), and the directories named in the environment.
 //
 // Only pkg/daemon and the programs under cmd import it. It is, with pkg/conf,
@@ -73,6 +73,13 @@ func Open() (*Notifier, error) {
 
 // Ready says that the daemon serves, with a status line.
 func (n *Notifier) Ready(status string) error { return n.send("READY=1\nSTATUS=" + line(status)) }
+
+// Extend says that a start or an end goes on and how far it is. It asks systemd to wait
+// for d from now on, if its own limit would end before: who does not say so again
+// in time is ended.
+func (n *Notifier) Extend(d time.Duration, status string) error {
+	return n.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10) + "\nSTATUS=" + line(status))
+}
 
 // Stopping says that the daemon ends by its own will.
 func (n *Notifier) Stopping() error { return n.send("STOPPING=1\nSTATUS=stopping") }

@@ -45,6 +45,7 @@ func TestNotificationsReachAPathAndAnAbstractSocket(t *testing.T) {
 			want string
 		}{
 			{func() error { return n.Ready("serving") }, "READY=1\nSTATUS=serving"},
+			{func() error { return n.Extend(30*time.Second, "half") }, "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=half"},
 			{n.Watchdog, "WATCHDOG=1"},
 			{n.Stopping, "STOPPING=1\nSTATUS=stopping"},
 		} {
@@ -81,7 +82,7 @@ func TestWithoutSystemdEveryCallDoesNothing(t *testing.T) {
 	if n != nil || err != nil {
 		t.Fatalf("Open() = %v, %v", n, err)
 	}
-	if n.Ready("x") != nil || n.Stopping() != nil || n.Watchdog() != nil || n.WatchdogEvery() != 0 {
+	if n.Ready("x") != nil || n.Extend(time.Second, "x") != nil || n.Stopping() != nil || n.Watchdog() != nil || n.WatchdogEvery() != 0 {
 		t.Fatal("a nil notifier did something")
 	}
 }

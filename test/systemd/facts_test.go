@@ -112,6 +112,7 @@ func TestTheServicesSayWhatTheDesignDecides(t *testing.T) {
 		"executord": {
 			"DevicePolicy": "closed", "DeviceAllow": "/dev/tpmrm0 rw", "PrivateDevices": "", "ProtectClock": "",
 			"IPAddressDeny": "any", "IPAddressAllow": "", "RestrictAddressFamilies": "AF_UNIX", "TimeoutStopSec": "300",
+			"TimeoutStartSec": "30", "TimeoutStartFailureMode": "abort", // pkg/daemon asks for steps of 30 s
 		},
 		"mcpd": {
 			"PrivateDevices": "yes", "DeviceAllow": "", "StateDirectory": "", "CacheDirectory": "", "ReadWritePaths": "",

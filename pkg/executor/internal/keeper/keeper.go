@@ -70,17 +70,23 @@ func Open(ctx context.Context, c Config) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Store.Progress != nil {
+		err = c.Store.Progress("the store is verified; comparing it with the counter")
+	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	if err := k.adopt(ctx, s); err != nil {
+	if err == nil {
+		err = k.adopt(ctx, s)
+	}
+	if err != nil {
 		_ = s.Close() // nothing was written
 		return nil, err
 	}
 	return k, nil
 }
 
-// startTime bounds what a start asks of the counter: the service manager waits 30 s for
-// the whole start. What is not settled by then is a quarantine, and settled by the
+// startTime bounds what a start asks of the counter: the service manager waits 30 s from
+// the last word of progress. What is not settled by then is a quarantine, and settled by the
 // first look at which the counter answers.
 const startTime = 18 * time.Second
 

@@ -73,11 +73,17 @@ func TestAStartDoesNotWaitForACounterThatDoesNotAnswer(t *testing.T) {
 		founded(t, c)
 		counter.away = true
 		began := time.Now()
+		last := ""
+		c.Store.Progress = func(text string) error { last = text; return nil }
 		k, err := keeper.Open(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer shut(k)
+		// The time for the counter begins when the store is verified, however long that took.
+		if last != "the store is verified; comparing it with the counter" {
+			t.Errorf("the last word of progress was %q", last)
+		}
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("the start took %s", took)
 		}

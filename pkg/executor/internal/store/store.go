@@ -32,6 +32,10 @@ type Config struct {
 	Limits   Limits
 	Short    bool  // a test build: the landing window and the cooldown may be shorter than designed; for a laboratory alone
 	Seam     *Seam // nil outside tests
+
+	// Progress is told how far the verification at the opening is, and ends it with its
+	// error; nil for nobody. It must not block.
+	Progress func(text string) error
 }
 
 // Check refuses a configuration that no store can work under, and a directory that is
@@ -179,7 +183,7 @@ func (s *Store) open(c Config, pin check.Pin, readOnly bool) error {
 	if err != nil {
 		return err
 	}
-	found, err := sound(f)
+	found, err := sound(f, c.Progress)
 	if err != nil {
 		_ = f.Close() // nothing was written
 		return err
@@ -195,7 +199,8 @@ func (s *Store) open(c Config, pin check.Pin, readOnly bool) error {
 	}
 	core := &step.Core{DB: s.db, Dir: s.dir, Limits: s.limits, Start: s.start}
 	s.Requests, s.Attempts, s.Settling = requests.New(core), attempts.New(core), settling.New(core)
-	s.report, err = s.verify(pin, func(tx *rows.Tx) error { return unlock(tx, ring) })
+	saw := counted(c.Progress, found.Rows)
+	s.report, err = s.verify(pin, func(tx *rows.Tx) error { return unlock(tx, ring) }, saw)
 	s.report.Fallback = found.Fallback
 	if fd := s.report.Finding; fd != nil {
 		if fd.Class == check.Identity {
@@ -209,12 +214,12 @@ func (s *Store) open(c Config, pin check.Pin, readOnly bool) error {
 }
 
 // sound walks the pages of the file before bbolt trusts them.
-func sound(f *os.File) (pages.Found, error) {
+func sound(f *os.File, tell func(string) error) (pages.Found, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return pages.Found{}, errs.Wrap(err, errs.Unavailable, "the store cannot be read").WithClass("store_read")
 	}
-	found, err := pages.Check(f, st.Size(), rows.PageSize)
+	found, err := pages.Check(f, st.Size(), rows.PageSize, steps(tell, "pages", pagesBetween))
 	if pages.IsDamage(err) {
 		return found, rows.Damaged(err, check.Pages)
 	}
@@ -244,7 +249,7 @@ func unlock(tx *rows.Tx, ring *vault.Ring) error {
 }
 
 // verify runs the whole verification over one state of the store.
-func (s *Store) verify(pin check.Pin, first func(*rows.Tx) error) (r Report, err error) {
+func (s *Store) verify(pin check.Pin, first func(*rows.Tx) error, saw func() error) (r Report, err error) {
 	err = s.db.View(func(tx *rows.Tx) error {
 		if first != nil {
 			if f, err := tx.Founding(); err == nil && (f.StoreID != tx.Ring().StoreID() || f.KeyID != tx.Ring().KeyID()) {
@@ -257,7 +262,7 @@ func (s *Store) verify(pin check.Pin, first func(*rows.Tx) error) (r Report, err
 				return err
 			}
 		}
-		r, err = check.Run(tx, pin)
+		r, err = check.Run(tx, pin, saw)
 		return err
 	})
 	if err != nil && r.Finding == nil && rows.IsDamage(err) {
@@ -276,7 +281,7 @@ func (s *Store) Report() Report { return s.report }
 // Verify verifies the store again, as it is now. Head is one kept elsewhere, hex; ""
 // for none. What it finds stops every write.
 func (s *Store) Verify(head string) (Report, error) {
-	r, err := s.verify(check.Pin{Head: head}, nil)
+	r, err := s.verify(check.Pin{Head: head}, nil, nil)
 	if f := r.Finding; f != nil {
 		e := check.Error(f)
 		if f.Class != check.Pinned {

@@ -89,6 +89,7 @@ type Pin struct {
 
 type checker struct {
 	tx        *rows.Tx
+	saw       func() error
 	report    Report
 	anchor    *record.Anchor
 	contracts map[name]*seen
@@ -104,10 +105,11 @@ type checker struct {
 }
 
 // Run verifies. A finding stands in the report and is the error; any other error
-// says that the store could not be read.
-func Run(tx *rows.Tx, pin Pin) (Report, error) {
+// says that the store could not be read. Saw, if not nil, is called for each row, and ends
+// the verification with its error.
+func Run(tx *rows.Tx, pin Pin, saw func() error) (Report, error) {
 	c := &checker{
-		tx: tx, contracts: map[name]*seen{}, requests: map[name]*asked{}, uses: map[digest]bool{}, sum: new(big.Int),
+		tx: tx, saw: saw, contracts: map[name]*seen{}, requests: map[name]*asked{}, uses: map[digest]bool{}, sum: new(big.Int),
 		holds: map[digest]name{}, words: map[string]string{},
 	}
 	for _, step := range []func() error{
@@ -155,7 +157,7 @@ func (c *checker) chain(pin Pin) error {
 		}
 		return ring.Olds()[id].Epoch
 	}
-	err := c.tx.Raw(record.AuditLog, nil, func(k, v []byte) error {
+	err := c.each(record.AuditLog, func(k, v []byte) error {
 		seq++
 		if !bytes.Equal(k, record.SeqKey(seq)) {
 			return bad(ChainGap, seq)
@@ -195,6 +197,18 @@ func (c *checker) chain(pin Pin) error {
 		return bad(Pinned, 0)
 	}
 	return nil
+}
+
+// each runs f over the rows of a bucket.
+func (c *checker) each(b record.Bucket, f func(k, v []byte) error) error {
+	return c.tx.Raw(b, nil, func(k, v []byte) error {
+		if c.saw != nil {
+			if err := c.saw(); err != nil {
+				return err
+			}
+		}
+		return f(k, v)
+	})
 }
 
 // follow is step 5: each step of a contract and request is legal.
@@ -314,7 +328,7 @@ func (c *checker) rows() error {
 		if b == record.AuditLog || b == record.SealedBytes {
 			continue
 		}
-		if err := c.tx.Raw(b, nil, func(k, v []byte) error {
+		if err := c.each(b, func(k, v []byte) error {
 			r := record.Blank(b, string(k))
 			if r == nil || rows.Read(c.tx.Ring(), r, k, v) != nil {
 				return bad(Row, 0)
@@ -438,7 +452,7 @@ func (c *checker) owns(owner, role string, s record.Sealed) {
 // whose id is in its key.
 func (c *checker) members() error {
 	n := int64(0)
-	err := c.tx.Raw(record.SealedBytes, nil, func(k, v []byte) error {
+	err := c.each(record.SealedBytes, func(k, v []byte) error {
 		n++
 		return c.add(record.SealedBytes, k, v)
 	})

@@ -170,7 +170,7 @@ func TestT2RowsThatContradictTheChainAreFoundAlthoughMACsAndSumAreGood(t *testin
 			}
 			class := ""
 			if err := db.View(func(tx *rows.Tx) error {
-				r, err := check.Run(tx, check.Pin{})
+				r, err := check.Run(tx, check.Pin{}, nil)
 				if r.Finding != nil {
 					class = r.Finding.Class
 					return nil

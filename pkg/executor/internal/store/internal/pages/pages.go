@@ -50,6 +50,7 @@ func damaged(rule string) error { return &Damage{rule} }
 type Found struct {
 	PageSize int
 	Buckets  []string
+	Rows     int64 // in all buckets, for who counts how far a walk over them is
 	// Fallback says that the newer of the two meta pages is not readable, so that
 	// the file stands one transaction back: a write was cut off, or the page was
 	// changed.
@@ -83,16 +84,19 @@ type walker struct {
 	size  uint64 // of a page
 	high  uint64 // pages in use end here
 	seen  []bool
+	saw   func(done, total int64) error
+	done  int64 // pages that were seen
 	found Found
 }
 
 // Check reads the file of the given length, in which pages have the given size. A
-// broken rule is a *Damage; anything else is a failure to read.
-func Check(r io.ReaderAt, length int64, pageSize int) (Found, error) {
+// broken rule is a *Damage; anything else is a failure to read. Saw, if not nil, is told
+// after each page how many of how many were seen, and ends the check with its error.
+func Check(r io.ReaderAt, length int64, pageSize int, saw func(done, total int64) error) (Found, error) {
 	if length < int64(4*pageSize) || length%int64(pageSize) != 0 {
 		return Found{}, damaged("the file is not made of whole pages")
 	}
-	w := &walker{r: r, size: uint64(pageSize)}
+	w := &walker{r: r, size: uint64(pageSize), saw: saw}
 	var good []meta
 	for id := range uint64(2) {
 		p, err := w.read(id*w.size, w.size)
@@ -122,7 +126,7 @@ func Check(r io.ReaderAt, length int64, pageSize int) (Found, error) {
 	}
 	w.found = Found{PageSize: pageSize, Fallback: len(good) < 2}
 	w.high, w.seen = m.high, make([]bool, m.high)
-	w.seen[0], w.seen[1] = true, true
+	w.seen[0], w.seen[1], w.done = true, true, 2
 	if err := w.free(m.freelist); err != nil {
 		return Found{}, err
 	}
@@ -162,6 +166,12 @@ func (w *walker) page(id uint64) (p []byte, flags, count int, err error) {
 			return nil, 0, 0, damaged("a page is used twice")
 		}
 		w.seen[i] = true
+		w.done++
+	}
+	if w.saw != nil {
+		if err := w.saw(w.done, int64(w.high)); err != nil {
+			return nil, 0, 0, err
+		}
 	}
 	if over > 0 {
 		if p, err = w.read(id*w.size, (over+1)*w.size); err != nil {
@@ -193,6 +203,7 @@ func (w *walker) free(id uint64) error {
 			return damaged("a page is free and in use")
 		}
 		w.seen[f] = true
+		w.done++
 	}
 	return nil
 }
@@ -243,6 +254,9 @@ func (w *walker) elements(p []byte, flags, count, depth int, least, most []byte,
 			most != nil && bytes.Compare(all[i].key, most) >= 0 {
 			return damaged("the keys are out of order")
 		}
+	}
+	if flags == flagLeaf && !root {
+		w.found.Rows += int64(count)
 	}
 	for i, e := range all {
 		var err error

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,7 +57,27 @@ func sample(t testing.TB) []byte {
 	return b
 }
 
-func check(b []byte) (Found, error) { return Check(bytes.NewReader(b), int64(len(b)), 4096) }
+func check(b []byte) (Found, error) { return Check(bytes.NewReader(b), int64(len(b)), 4096, nil) }
+
+func TestEveryPageIsSeenOnceAndEveryRowCounted(t *testing.T) {
+	b := sample(t)
+	last, of := int64(0), int64(0)
+	saw := func(done, total int64) error {
+		if done <= last {
+			t.Errorf("page %d was told after page %d", done, last)
+		}
+		last, of = done, total
+		return nil
+	}
+	found, err := Check(bytes.NewReader(b), int64(len(b)), 4096, saw)
+	if err != nil || last != of || of == 0 || found.Rows != 299+1+1+3 {
+		t.Errorf("%d of %d pages, %+v, %v", last, of, found, err)
+	}
+	stop := errors.New("stop")
+	if _, err := Check(bytes.NewReader(b), int64(len(b)), 4096, func(int64, int64) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("who is told has enough, and the check ends with %v", err)
+	}
+}
 
 func TestASoundFileShowsItsBuckets(t *testing.T) {
 	found, err := check(sample(t))
