@@ -33,12 +33,13 @@ func TestAListIsPagedFilteredAndCounted(t *testing.T) {
 		"exactly the limit":                {n: 5, args: `{"limit":5}`, first: "row0", returned: 5, matched: "5", scanned: 5, complete: true},
 		"one more than the limit":          {n: 6, args: `{"limit":5}`, first: "row0", returned: 5, matched: "null", scanned: 6, note: "more rows with offset 5"},
 		"an offset":                        {n: 9, args: `{"limit":5,"offset":4}`, first: "row4", returned: 5, matched: "9", scanned: 9, complete: true},
-		"an offset beyond the end":         {n: 3, args: `{"offset":7}`, matched: "3", scanned: 3, complete: true},
+		"an offset beyond the end":         {n: 3, args: `{"offset":7}`, matched: "3", scanned: 3, complete: true, note: "offset 7 is behind the last of 3 rows that match"},
 		"the walk stops early":             {n: 90, args: `{"limit":5,"offset":2}`, first: "row2", returned: 5, matched: "null", scanned: 8, note: "more rows with offset 7"},
 		"a filter counts every match":      {n: 90, args: `{"limit":2,"where":["bytes >= 500"]}`, first: "row50", returned: 2, matched: "40", scanned: 90, note: "more rows with offset 2"},
 		"offset counts matches":            {n: 90, args: `{"limit":2,"offset":38,"where":["bytes >= 500"]}`, first: "row88", returned: 2, matched: "40", scanned: 90, complete: true},
 		"a filter without a match":         {n: 9, args: `{"where":["name = x"]}`, matched: "0", scanned: 9, complete: true},
-		"a filter stops at the scan bound": {n: 400, scan: 300, args: `{"where":["bytes = 10"]}`, first: "row1", returned: 1, matched: "null", scanned: 300, note: "stopped after 300 rows"},
+		"a filter stops at the scan bound": {n: 400, scan: 300, args: `{"where":["bytes = 10"]}`, first: "row1", returned: 1, matched: "null", scanned: 300, note: "the rows behind them were not looked at: without where, they begin at offset 300"},
+		"the last offset there is":         {n: 100_002, args: `{"limit":1,"offset":100000}`, first: "row100000", returned: 1, matched: "null", scanned: 100_002, note: "more rows, which no offset reaches: add where"},
 		"a limit sent as text is taken":    {n: 9, args: `{"limit":"2"}`, first: "row0", returned: 2, matched: "null", scanned: 3, note: "limit was sent as text"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,17 +136,27 @@ func (c *call) readingNotes(add func(string, ...any)) {
 	if c.unusable > 0 {
 		add("%s left out: no object, or without the field that names it", plural(c.unusable, "row", "rows"))
 	}
-	switch next := c.args.Offset + c.returned; {
+	next := c.args.Offset + c.returned
+	more := c.stopped || c.matched > next && c.returned == c.args.Limit
+	switch {
 	case !c.tool.List:
 	case c.skipped:
 		add("the row at offset %d does not fit a result: name fewer fields, or go on with offset %d", c.args.Offset, c.args.Offset+1)
 	case c.full:
 		add("cut at %d bytes: more rows with offset %d; name fewer fields or add where to see more at once", c.cfg.ResultBytes, next)
-	case c.stopped, c.matched > next && c.returned == c.args.Limit:
+	case more && next > args.MaxOffset:
+		add("more rows, which no offset reaches: add where to see them")
+	case more:
 		add("more rows with offset %d", next)
+	case c.returned == 0 && c.matched > 0 && !c.early():
+		add("offset %d is behind the last of %s that match", c.args.Offset, plural(c.matched, "row", "rows"))
 	}
 	if c.early() && !c.stopped && c.coverage == nil {
-		add("stopped after %d rows, the bound of one call, with %d matches: the list goes on; the appliance was not read to its end", c.scanned+c.unusable, c.matched)
+		rest := ""
+		if c.args.Filter != nil && c.tool.Reads == nil && c.scanned <= args.MaxOffset {
+			rest = fmt.Sprintf(": without where, they begin at offset %d", c.scanned)
+		}
+		add("stopped after %d rows, the bound of one call, with %d matches: the rows behind them were not looked at%s", c.scanned+c.unusable, c.matched, rest)
 	}
 	c.coverage.notes(add)
 	if w.IgnoredLimit {

@@ -27,6 +27,9 @@ import (
 // Flag is the argument that opens the gate.
 const Flag = "include_identifying_metadata"
 
+// MaxOffset is the highest offset, of matching rows.
+const MaxOffset = 100_000
+
 // The other arguments' names, and the bounds that schema and parser share.
 const (
 	argLimit  = "limit"
@@ -35,7 +38,6 @@ const (
 	argWhere  = "where"
 
 	defaultLimit = 100
-	maxOffset    = 100_000
 	maxFields    = 100
 	maxArgBytes  = 64 << 10
 )
@@ -149,7 +151,7 @@ func (a *Args) take(t *catalog.Tool, s *row.Shape, values map[string]jsontext.Va
 		}
 	}
 	if v, ok := values[argOffset]; ok {
-		if a.Offset, err = a.integer(argOffset, v, 0, maxOffset); err != nil {
+		if a.Offset, err = a.integer(argOffset, v, 0, MaxOffset); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if a.Limit < 1 || a.Limit > 100 || a.Offset < 0 || a.Offset > maxOffset || len(a.Notes) > 5 {
+		if a.Limit < 1 || a.Limit > 100 || a.Offset < 0 || a.Offset > MaxOffset || len(a.Notes) > 5 {
 			t.Fatalf("%+v", a)
 		}
 		if a.Flag && !strings.Contains(raw, "true") {

@@ -14,7 +14,7 @@ import (
 func Schema(t *catalog.Tool, s *row.Shape) []byte {
 	props := map[string]string{
 		argLimit:  `{"type":"integer","minimum":1,"maximum":` + strconv.Itoa(t.MaxLimit) + `}`,
-		argOffset: `{"type":"integer","minimum":0,"maximum":` + strconv.Itoa(maxOffset) + `}`,
+		argOffset: `{"type":"integer","minimum":0,"maximum":` + strconv.Itoa(MaxOffset) + `}`,
 		argFields: `{"type":"array","items":{"type":"string"}}`,
 		argWhere:  `{"type":"array","items":{"type":"string"},"maxItems":` + strconv.Itoa(where.MaxTerms) + `}`,
 		Flag:      `{"type":"boolean"}`,
