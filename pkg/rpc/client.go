@@ -20,12 +20,14 @@ import (
 // nothing to choose by name on a Unix socket.
 const authority = "pfsense-mcp"
 
-// A daemon that was restarted is found again within a second; one that accepts
-// and then says nothing is given up on after two.
+// A daemon that was restarted is found again within a second. One whose socket takes
+// a connection may be slow to speak, on a busy host or while systemd still starts
+// it: how long a call waits for that is its own deadline's to say, and the
+// connection is given up on only long after.
 const (
 	firstRetry     = 50 * time.Millisecond
 	lastRetry      = time.Second
-	connectPatient = 2 * time.Second
+	connectPatient = 30 * time.Second
 )
 
 // Option changes how Dial calls.

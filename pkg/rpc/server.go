@@ -20,10 +20,11 @@ import (
 )
 
 // Bounds of a connection. A peer that connects and stays silent is let go after
-// connectTimeout; streamsPerConnection bounds the calls that one connection has
-// under way; headers hold a request id, a deadline and the library's own.
+// connectTimeout, long enough for a client that the host keeps from running;
+// streamsPerConnection bounds the calls that one connection has under way; headers
+// hold a request id, a deadline and the library's own.
 const (
-	connectTimeout       = 5 * time.Second
+	connectTimeout       = 30 * time.Second
 	streamsPerConnection = 64
 	maxHeaders           = 8 << 10 // bytes
 	defaultGrace         = 5 * time.Second

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -133,8 +132,9 @@ func removeStale(path string) error {
 			WithNext("look what it is and remove it by hand")
 	}
 	// A socket whose process is gone refuses at once. Anything else, a full
-	// queue or a stopped process too, is a living one.
-	c, err := net.DialTimeout("unix", path, time.Second)
+	// queue or a stopped process too, is a living one; none of them makes connect
+	// wait, so that no time limit can be taken for an answer.
+	c, err := net.Dial("unix", path)
 	if err == nil {
 		_ = c.Close() // it only asked whether somebody is there
 	}
