@@ -3,6 +3,7 @@ package readtool
 import (
 	"context"
 	"encoding/json/jsontext"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,12 +105,7 @@ func numbersOf(version string) (n [4]int, ok bool) {
 func older(a, b string) bool {
 	na, _ := numbersOf(a)
 	nb, _ := numbersOf(b)
-	for i := range na {
-		if na[i] != nb[i] {
-			return na[i] < nb[i]
-		}
-	}
-	return false
+	return slices.Compare(na[:], nb[:]) < 0
 }
 
 // cautionNote says what the installed version answers wrongly.

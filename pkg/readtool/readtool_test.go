@@ -38,7 +38,7 @@ func TestAListIsPagedFilteredAndCounted(t *testing.T) {
 		"a filter counts every match":      {n: 90, args: `{"limit":2,"where":["bytes >= 500"]}`, first: "row50", returned: 2, matched: "40", scanned: 90, note: "more rows with offset 2"},
 		"offset counts matches":            {n: 90, args: `{"limit":2,"offset":38,"where":["bytes >= 500"]}`, first: "row88", returned: 2, matched: "40", scanned: 90, complete: true},
 		"a filter without a match":         {n: 9, args: `{"where":["name = x"]}`, matched: "0", scanned: 9, complete: true},
-		"a filter stops at the scan bound": {n: 400, scan: 300, args: `{"where":["bytes = 10"]}`, first: "row1", returned: 1, matched: "null", scanned: 300, note: "the rows behind them were not looked at: without where, they begin at offset 300"},
+		"a filter stops at the scan bound": {n: 400, scan: 300, args: `{"where":["bytes = 10"]}`, first: "row1", returned: 1, matched: "null", scanned: 300, note: "without where, they begin at offset 300"},
 		"the last offset there is":         {n: 100_002, args: `{"limit":1,"offset":100000}`, first: "row100000", returned: 1, matched: "null", scanned: 100_002, note: "more rows, which no offset reaches: add where"},
 		"a limit sent as text is taken":    {n: 9, args: `{"limit":"2"}`, first: "row0", returned: 2, matched: "null", scanned: 3, note: "limit was sent as text"},
 	} {

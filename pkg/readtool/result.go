@@ -152,11 +152,10 @@ func (c *call) readingNotes(add func(string, ...any)) {
 		add("offset %d is behind the last of %s that match", c.args.Offset, plural(c.matched, "row", "rows"))
 	}
 	if c.early() && !c.stopped && c.coverage == nil {
-		rest := ""
-		if c.args.Filter != nil && c.tool.Reads == nil && c.scanned <= args.MaxOffset {
-			rest = fmt.Sprintf(": without where, they begin at offset %d", c.scanned)
+		add("stopped after %d rows, the bound of one call, with %d matches: the rows behind them were not looked at", c.scanned+c.unusable, c.matched)
+		if c.tool.Reads == nil && c.scanned <= args.MaxOffset {
+			add("without where, they begin at offset %d", c.scanned)
 		}
-		add("stopped after %d rows, the bound of one call, with %d matches: the rows behind them were not looked at%s", c.scanned+c.unusable, c.matched, rest)
 	}
 	c.coverage.notes(add)
 	if w.IgnoredLimit {

@@ -3,6 +3,7 @@ package row
 import (
 	"bytes"
 	"encoding/json/jsontext"
+	"strconv"
 
 	"pfsensemcp/pkg/catalog"
 )
@@ -283,7 +284,7 @@ func fits(k catalog.Kind, v jsontext.Value) bool {
 	case catalog.Boolean:
 		return v.Kind() == 't' || v.Kind() == 'f'
 	case catalog.Number:
-		return v.Kind() == '0' && len(v) <= maxNumber
+		return v.Kind() == '0' && len(v) <= maxNumber && (!fraction(v) || finite(v))
 	case catalog.Integer:
 		return v.Kind() == '0' && len(v) <= maxNumber && !fraction(v)
 	}
@@ -298,6 +299,13 @@ func fraction(number []byte) bool {
 		}
 	}
 	return false
+}
+
+// finite says whether a JSON number is within what a double holds: clients read
+// numbers into one, and some refuse the whole answer for a single 1e999.
+func finite(number []byte) bool {
+	_, err := strconv.ParseFloat(string(number), 64)
+	return err == nil
 }
 
 // Set fills a field of the current row that does not come from the appliance's

@@ -88,6 +88,12 @@ func TestARowIsDecodedByItsModelAlone(t *testing.T) {
 		"text in the disguise of a number is refused": {
 			in: `{"id":1,"load":0.` + strings.Repeat("1", 60) + `}`, want: `{"id":1,"load":null,"mac":null,"servers":[],"made_by":null}`,
 		},
+		"a number that no double holds is refused: the whole answer would not be read": {
+			in: `{"id":1,"load":1e999}`, want: `{"id":1,"load":null,"mac":null,"servers":[],"made_by":null}`,
+		},
+		"one that a double can nearly hold is one": {
+			in: `{"id":1,"load":-1.7E+308}`, want: `{"id":1,"load":-1.7E+308,"mac":null,"servers":[],"made_by":null}`,
+		},
 		"an entry of the wrong type is null in its place": {
 			in: `{"id":1,"tags":["a",1,null,"b"],"ports":[1,"2",3]}`, want: `{"id":1,"mac":null,"servers":[],"tags":["a",null,null,"b"],"ports":[1,null,3],"made_by":null}`,
 		},
