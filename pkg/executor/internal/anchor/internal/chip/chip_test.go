@@ -45,13 +45,14 @@ func (d *device) Read(b []byte) (int, error) {
 func (d *device) Close() error { return nil }
 
 func over(d io.ReadWriteCloser) (*Port, *Conn) {
-	p := &Port{Address: "device:/dev/tpmrm0", Timeout: 50 * time.Millisecond}
+	p := &Port{Address: "device:/dev/tpmrm0", Timeout: time.Minute}
 	return p, &Conn{port: p, link: &link{ctx: context.Background(), rw: d, timeout: p.Timeout, open: &p.open}}
 }
 
 func TestADeviceThatHangsIsGivenUpAndKeepsThePortBusy(t *testing.T) {
 	d := &device{answers: make(chan []byte)}
 	p, c := over(d)
+	c.timeout = 50 * time.Millisecond
 	if _, err := c.Send(getRandom()); !Late(err) {
 		t.Fatal(err)
 	}
@@ -62,10 +63,28 @@ func TestADeviceThatHangsIsGivenUpAndKeepsThePortBusy(t *testing.T) {
 		t.Fatal("a broken connection was used again")
 	}
 	d.answers <- answer(0) // the device wakes up
-	for end := time.Now().Add(5 * time.Second); p.Busy(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); p.Busy(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the port stays busy")
 		}
+	}
+}
+
+// A process that was stopped, or a machine that slept, finds the answer and the end of
+// its time at once.
+func TestAnAnswerThatIsThereCountsWhateverTheClockSays(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	l := &link{ctx: ctx, timeout: -time.Second}
+	for range 100 {
+		done := make(chan result, 1)
+		done <- result{answer: answer(0)}
+		if r, returned := l.wait(done); r.err != nil || !returned {
+			t.Fatal(r.err)
+		}
+	}
+	if r, returned := l.wait(nil); r.err == nil || returned {
+		t.Fatal("no answer was taken for one")
 	}
 }
 
@@ -144,7 +163,7 @@ func TestAFileIsNoDevice(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &Port{Address: "device:" + path, Timeout: time.Second}
+	p := &Port{Address: "device:" + path, Timeout: time.Minute}
 	if _, err := p.Dial(context.Background()); err == nil {
 		t.Fatal("a file was taken for a TPM")
 	}
@@ -231,7 +250,7 @@ func FuzzAnAnswerOfATPM(f *testing.F) {
 			}
 			close(d.answers)
 			_, c := over(d)
-			c.timeout = 5 * time.Second
+			c.timeout = time.Minute
 			return c
 		}
 		_, _ = feed().Find(0x01500020)

@@ -158,10 +158,6 @@ func (l *link) exchange(command []byte) ([]byte, error) {
 		l.broken = true
 		return nil, err
 	}
-	type result struct {
-		answer []byte
-		err    error
-	}
 	done := make(chan result, 1)
 	own := slices.Clone(command) // the caller's may change once we have given up
 	l.open.Add(1)
@@ -170,23 +166,12 @@ func (l *link) exchange(command []byte) ([]byte, error) {
 		l.open.Add(-1) // before the answer is seen, or the next operation would find us busy
 		done <- result{answer, err}
 	}()
-	t := time.NewTimer(l.timeout)
-	defer t.Stop()
-	var r result
-	got := false
-	select {
-	case r = <-done:
-		got = true
-	case <-t.C:
-		r.err = errTimeout
-	case <-l.ctx.Done():
-		r.err = l.ctx.Err()
-	}
+	r, returned := l.wait(done)
 	if r.err != nil {
 		if _, socket := l.rw.(net.Conn); socket {
 			// Closing a socket ends what reads or writes it; of a device it does not.
 			_ = l.rw.Close() // it failed already
-			if !got {
+			if !returned {
 				<-done
 			}
 		}
@@ -194,6 +179,33 @@ func (l *link) exchange(command []byte) ([]byte, error) {
 		return nil, r.err
 	}
 	return r.answer, nil
+}
+
+// result is how an exchange ended.
+type result struct {
+	answer []byte
+	err    error
+}
+
+// wait waits for an exchange to end, or for its time to, and says whether it returned.
+// A process that was stopped finds both at once: an answer that is there counts.
+func (l *link) wait(done <-chan result) (result, bool) {
+	t := time.NewTimer(l.timeout)
+	defer t.Stop()
+	err := errTimeout
+	select {
+	case r := <-done:
+		return r, true
+	case <-t.C:
+	case <-l.ctx.Done():
+		err = l.ctx.Err()
+	}
+	select {
+	case r := <-done:
+		return r, true
+	default:
+		return result{err: err}, false
+	}
 }
 
 // roundTrip writes a command and reads the answer to its end.
