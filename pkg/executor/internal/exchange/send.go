@@ -85,8 +85,9 @@ func (c *Conn) quiet(wait time.Duration) error {
 	return notSent("the appliance spoke first, or this host is too busy to hear that it did not", nil)
 }
 
-// unread says that bytes, an end or an error wait in the kernel to be read.
-func (c *Conn) unread() (bool, error) {
+// unread says that bytes, an end or an error wait in the kernel to be read. It asks by
+// epoll, as the runtime does: the sandbox has no call that peeks into a socket.
+func (c *Conn) unread() (waits bool, err error) {
 	raw, ok := c.raw.(syscall.Conn)
 	if !ok {
 		return false, errors.ErrUnsupported
@@ -95,14 +96,31 @@ func (c *Conn) unread() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var b [1]byte
-	var peeked error
-	if err := control.Control(func(fd uintptr) {
-		_, _, peeked = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-	}); err != nil {
+	var asked error
+	if err := control.Control(func(fd uintptr) { waits, asked = readable(int(fd)) }); err != nil {
 		return false, err
 	}
-	return !errors.Is(peeked, syscall.EAGAIN), nil
+	return waits, asked
+}
+
+// readable asks the kernel, without waiting, whether a read of fd would return at once.
+func readable(fd int) (bool, error) {
+	set, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return false, err
+	}
+	defer syscall.Close(set)                                                 //nolint:errcheck // it was made for one question
+	want := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP} // errors come unasked
+	if err := syscall.EpollCtl(set, syscall.EPOLL_CTL_ADD, fd, &want); err != nil {
+		return false, err
+	}
+	var seen [1]syscall.EpollEvent
+	for {
+		n, err := syscall.EpollWait(set, seen[:], 0)
+		if err != syscall.EINTR {
+			return n > 0, err
+		}
+	}
 }
 
 // request returns all bytes of the request. Nothing but the checked body comes
