@@ -10,50 +10,37 @@ import (
 )
 
 // Pins returns the entry that off-host signers pin, for people to compare.
-func (c *Ceremony) Pins(ctx context.Context) (file []byte, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		file, err = papers.Pins(ctx, c.Keeper)
-		return err
-	})
-	return file, err
+func (c *Ceremony) Pins(ctx context.Context) ([]byte, error) {
+	return step(ctx, c, func(ctx context.Context) ([]byte, error) { return papers.Pins(ctx, c.Keeper) })
 }
 
 // Provision takes one step of provisioning the counter.
-func (c *Ceremony) Provision(ctx context.Context, by record.Actor, handle uint32, expected anchor.State) (st AnchorState, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		st, err = c.Keeper.Provision(ctx, by, handle, expected)
-		return err
-	})
-	return st, err
+func (c *Ceremony) Provision(ctx context.Context, by record.Actor, handle uint32, expected anchor.State) (AnchorState, error) {
+	return step(ctx, c, func(ctx context.Context) (AnchorState, error) { return c.Keeper.Provision(ctx, by, handle, expected) })
 }
 
 // Seed founds the store on the counter, or goes on where that was interrupted.
-func (c *Ceremony) Seed(ctx context.Context, by record.Actor, value int64, handle uint32) (st AnchorState, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		st, err = c.Keeper.Seed(ctx, by, value, handle)
-		return err
-	})
-	return st, err
+func (c *Ceremony) Seed(ctx context.Context, by record.Actor, value int64, handle uint32) (AnchorState, error) {
+	return step(ctx, c, func(ctx context.Context) (AnchorState, error) { return c.Keeper.Seed(ctx, by, value, handle) })
 }
 
 // Rotate replaces the root key by the next one that the settings give.
 func (c *Ceremony) Rotate(ctx context.Context, by record.Actor) (epoch int64, keyID string, rows int64, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
+	rows, err = step(ctx, c, func(ctx context.Context) (int64, error) {
 		s, err := c.Ready(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if c.Next == nil {
-			return errs.New(errs.Unavailable, "there is no next root key").WithClass("configuration").
+			return 0, errs.New(errs.Unavailable, "there is no next root key").WithClass("configuration").
 				WithNext("give it as credentials.next_root_key and start executord again, then rotate")
 		}
-		if rows, err = s.Rotate(*c.Next, by); err != nil {
-			return err
-		}
-		epoch, keyID = c.Next.Epoch, c.Next.ID
-		return nil
+		return s.Rotate(*c.Next, by)
 	})
-	return epoch, keyID, rows, err
+	if err != nil {
+		return 0, "", 0, err
+	}
+	return c.Next.Epoch, c.Next.ID, rows, nil
 }
 
 // challenges are the key challenges that are answered within a minute.

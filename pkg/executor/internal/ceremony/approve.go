@@ -19,16 +19,14 @@ import (
 
 // Preview returns the attested file that the authorization owner signs over, made by a
 // fresh read. It grants nothing.
-func (c *Ceremony) Preview(ctx context.Context, by record.Actor, requestID string) (file []byte, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		made, names, err := papers.Preview(ctx, c.Keeper, by, requestID)
+func (c *Ceremony) Preview(ctx context.Context, by record.Actor, requestID string) ([]byte, error) {
+	return step(ctx, c, func(ctx context.Context) ([]byte, error) {
+		file, names, err := papers.Preview(ctx, c.Keeper, by, requestID)
 		if err == nil {
-			file = made
 			c.remember(requestID, names)
 		}
-		return err
+		return file, err
 	})
-	return file, err
 }
 
 // remember keeps how the appliance named interfaces at a preview. A restart forgets
@@ -103,37 +101,44 @@ func (c *Ceremony) paused(s *store.Store, by record.Actor) error {
 		WithNext("read the reasons of the last ones: mcpctl audit show")
 }
 
-// submit runs what a signed file starts: pauses, the store and the writer's turn.
-func (c *Ceremony) submit(ctx context.Context, by record.Actor, run func(context.Context, *store.Store) error) error {
-	return c.do(ctx, func(ctx context.Context) error {
-		s, err := c.Current()
+// submitted makes what a peer's signed file needs: no pause, the store, and a look.
+func (c *Ceremony) submitted(ctx context.Context, by record.Actor) (*store.Store, error) {
+	s, err := c.Current()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.paused(s, by); err != nil {
+		return nil, err
+	}
+	c.Check(ctx, s)
+	return s, nil
+}
+
+// submit has the writer run what a signed file starts.
+func submit(ctx context.Context, c *Ceremony, by record.Actor, run func(context.Context, *store.Store) (record.Contract, error)) (record.Contract, error) {
+	return step(ctx, c, func(ctx context.Context) (record.Contract, error) {
+		s, err := c.submitted(ctx, by)
 		if err != nil {
-			return err
+			return record.Contract{}, err
 		}
-		if err := c.paused(s, by); err != nil {
-			return err
-		}
-		c.Check(ctx, s)
 		return run(ctx, s)
 	})
 }
 
 // Authorize runs the gates and, past them, T2: the authorization is spent and the
 // contract made, whatever happens later.
-func (c *Ceremony) Authorize(ctx context.Context, by record.Actor, file []byte) (k record.Contract, err error) {
-	err = c.submit(ctx, by, func(ctx context.Context, s *store.Store) error {
+func (c *Ceremony) Authorize(ctx context.Context, by record.Actor, file []byte) (record.Contract, error) {
+	return submit(ctx, c, by, func(ctx context.Context, s *store.Store) (k record.Contract, err error) {
 		a, d := gate.Authorization(ctx, c.world(s), file)
 		if d != nil {
-			return c.denied(s, by, record.AuthorizationDenied, d)
+			return k, c.denied(s, by, record.AuthorizationDenied, d)
 		}
-		k, err = s.Authorize(a.Store(by))
-		if err != nil {
-			return c.refused(s, by, record.AuthorizationDenied, err, "g6_store", a.Artifact.RequestID, "")
+		if k, err = s.Authorize(a.Store(by)); err != nil {
+			return k, c.refused(s, by, record.AuthorizationDenied, err, "g6_store", a.Artifact.RequestID, "")
 		}
 		c.Note(Event{Kind: KindAuthorized, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
-		return nil
+		return k, nil
 	})
-	return k, err
 }
 
 // refused turns a transaction's refusal into a denial; a fault of the store stays one.
@@ -157,14 +162,10 @@ func (c *Ceremony) Pending(_ context.Context, _ record.Actor, contractID string)
 // contract stays prepared and confirmed.
 func (c *Ceremony) Confirm(ctx context.Context, by record.Actor, file []byte) (record.Contract, error) {
 	return c.begin(ctx, func(ctx context.Context, began func(record.Contract)) error {
-		s, err := c.Current()
+		s, err := c.submitted(ctx, by)
 		if err != nil {
 			return err
 		}
-		if err := c.paused(s, by); err != nil {
-			return err
-		}
-		c.Check(ctx, s)
 		ok, d := gate.Confirmation(ctx, c.world(s), file)
 		if d != nil {
 			if d.Drift() {
@@ -232,31 +233,21 @@ func (c *Ceremony) Resume(ctx context.Context, by record.Actor, contractID strin
 // begin has the writer run an attempt and answers when it has begun; the attempt goes
 // on by itself.
 func (c *Ceremony) begin(ctx context.Context, run func(context.Context, func(record.Contract)) error) (record.Contract, error) {
-	type answer struct {
-		k   record.Contract
-		err error
-	}
-	first := make(chan answer, 1)
+	first := make(chan answer[record.Contract], 1)
 	var once sync.Once
-	tell := func(a answer) { once.Do(func() { first <- a }) }
-	j := &job{ctx: ctx, done: make(chan error, 1)}
-	j.run = func(ctx context.Context) error {
-		var last record.Contract
-		err := run(ctx, func(k record.Contract) {
-			last = k
-			tell(answer{k: k})
-		})
-		tell(answer{last, err}) // nothing has begun
+	tell := func(k record.Contract, err error) { once.Do(func() { first <- answer[record.Contract]{k, err} }) }
+	if err := c.hand(ctx, job{ctx: ctx, done: func() {}, run: func(ctx context.Context) error {
+		err := run(ctx, func(k record.Contract) { tell(k, nil) })
+		tell(record.Contract{}, err) // nothing has begun
 		return err
-	}
-	if err := c.hand(ctx, j); err != nil {
+	}}); err != nil {
 		return record.Contract{}, err
 	}
 	a, err := await(ctx, c, first)
-	return a.k, cmp.Or(err, a.err)
+	return a.is, cmp.Or(err, a.err)
 }
 
-// check is a gate that is run again inside the attempt, right before T4.
+// again is a gate that is run again inside the attempt, right before T4.
 type again func(context.Context, gate.World, *record.Contract) *gate.Denied
 
 // forward runs the attempt of a confirmed contract.

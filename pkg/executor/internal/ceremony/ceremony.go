@@ -19,7 +19,7 @@ import (
 type Ceremony struct {
 	*keeper.Keeper
 
-	jobs     chan *job
+	jobs     chan job
 	stopped  chan struct{}
 	ending   atomic.Bool   // the process was asked to end: nothing new is begun
 	deadline atomic.Int64  // boot milliseconds by which the writer's step ends, 0 when idle
@@ -91,21 +91,21 @@ func Open(ctx context.Context, c Config) (*Ceremony, error) {
 		return nil, err
 	}
 	y := &Ceremony{
-		Keeper: k, jobs: make(chan *job), stopped: make(chan struct{}), asking: make(chan struct{}, 1), names: map[string]string{}, polled: map[string]*polled{},
+		Keeper: k, jobs: make(chan job), stopped: make(chan struct{}), asking: make(chan struct{}, 1), names: map[string]string{}, polled: map[string]*polled{},
 	}
 	y.asking <- struct{}{}
 	return y, nil
 }
 
-// job is one step for the writer.
+// job is one step for the writer, which calls done after it.
 type job struct {
 	ctx  context.Context
 	run  func(context.Context) error
-	done chan error
+	done func()
 }
 
 // hand gives the writer a step. A caller who leaves before it begins takes it along.
-func (c *Ceremony) hand(ctx context.Context, j *job) error {
+func (c *Ceremony) hand(ctx context.Context, j job) error {
 	select {
 	case c.jobs <- j:
 		return nil
@@ -127,14 +127,34 @@ func late(ctx context.Context) error {
 	return errs.Wrap(ctx.Err(), errs.Expired, "the step goes on without an answer").WithClass("busy").WithNext("see what became of it: mcpctl write list")
 }
 
-// do has the writer run a step and waits for it.
-func (c *Ceremony) do(ctx context.Context, run func(context.Context) error) error {
-	j := &job{ctx: ctx, run: run, done: make(chan error, 1)}
-	if err := c.hand(ctx, j); err != nil {
-		return err
+// answer is what a step came to.
+type answer[A any] struct {
+	is  A
+	err error
+}
+
+// step has the writer run a step and waits for what it makes, which comes through the
+// channel and no other way: a caller who leaves early shares nothing with a step that
+// goes on.
+func step[A any](ctx context.Context, c *Ceremony, run func(context.Context) (A, error)) (A, error) {
+	out := make(chan answer[A], 1)
+	var made answer[A] // the writer's alone
+	err := c.hand(ctx, job{ctx: ctx, done: func() { out <- made }, run: func(ctx context.Context) error {
+		made.is, made.err = run(ctx)
+		return made.err
+	}})
+	if err != nil {
+		var none A
+		return none, err
 	}
-	done, err := await(ctx, c, j.done)
-	return cmp.Or(err, done)
+	got, err := await(ctx, c, out)
+	return got.is, cmp.Or(err, got.err)
+}
+
+// do is step for one that makes nothing.
+func (c *Ceremony) do(ctx context.Context, run func(context.Context) error) error {
+	_, err := step(ctx, c, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
+	return err
 }
 
 // await waits for the answer to a step.
@@ -171,7 +191,8 @@ func (c *Ceremony) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return c.end()
 		case j := <-c.jobs:
-			j.done <- c.turn(j.ctx, j.run)
+			_ = c.turn(j.ctx, j.run) // done tells
+			j.done()
 		case <-tick.C:
 			_ = c.turn(ctx, c.tend) // what it finds stands in the audit and in the quarantine
 		}

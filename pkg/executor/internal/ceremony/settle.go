@@ -14,12 +14,8 @@ import (
 
 // Observe reads the target of a contract whose outcome is open and returns the attested
 // file that evidence is signed over.
-func (c *Ceremony) Observe(ctx context.Context, by record.Actor, contractID string) (file []byte, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		file, err = papers.Observation(ctx, c.Keeper, by, contractID)
-		return err
-	})
-	return file, err
+func (c *Ceremony) Observe(ctx context.Context, by record.Actor, contractID string) ([]byte, error) {
+	return step(ctx, c, func(ctx context.Context) ([]byte, error) { return papers.Observation(ctx, c.Keeper, by, contractID) })
 }
 
 // live makes the two reads that evidence is held against.
@@ -28,57 +24,46 @@ func (c *Ceremony) live(s *store.Store) func(context.Context) ([2]*alias.List, e
 }
 
 // Reconcile settles a contract by signed evidence.
-func (c *Ceremony) Reconcile(ctx context.Context, by record.Actor, file []byte) (k record.Contract, err error) {
-	err = c.submit(ctx, by, func(ctx context.Context, s *store.Store) error {
+func (c *Ceremony) Reconcile(ctx context.Context, by record.Actor, file []byte) (record.Contract, error) {
+	return submit(ctx, c, by, func(ctx context.Context, s *store.Store) (k record.Contract, err error) {
 		e, d := gate.Reconciliation(ctx, after{world{c, s}}, file, c.live(s))
 		if d != nil {
-			return c.denied(s, by, record.ReconcileDenied, d)
+			return k, c.denied(s, by, record.ReconcileDenied, d)
 		}
 		if k, err = s.Reconcile(e.Contract.At(), file, e.Artifact, e.AttestedOnly, by); err != nil {
-			return c.refused(s, by, record.ReconcileDenied, err, "r_state", e.Contract.RequestID, e.Contract.ContractID)
+			return k, c.refused(s, by, record.ReconcileDenied, err, "r_state", e.Contract.RequestID, e.Contract.ContractID)
 		}
 		c.Note(Event{Kind: KindSettled, RequestID: k.RequestID, ContractID: k.ContractID, State: k.State})
-		return nil
+		return k, nil
 	})
-	return k, err
 }
 
 // Release lets the target of a failed rollback go, by signed evidence. The state stays.
-func (c *Ceremony) Release(ctx context.Context, by record.Actor, file []byte) (k record.Contract, err error) {
-	err = c.submit(ctx, by, func(ctx context.Context, s *store.Store) error {
+func (c *Ceremony) Release(ctx context.Context, by record.Actor, file []byte) (record.Contract, error) {
+	return submit(ctx, c, by, func(ctx context.Context, s *store.Store) (record.Contract, error) {
 		e, d := gate.Release(ctx, after{world{c, s}}, file, c.live(s))
 		if d != nil {
-			return c.denied(s, by, record.ReconcileDenied, d)
+			return record.Contract{}, c.denied(s, by, record.ReconcileDenied, d)
 		}
 		if err := s.Release(e.Contract.At(), file, e.Artifact, by); err != nil {
-			return c.refused(s, by, record.ReconcileDenied, err, "r_state", e.Contract.RequestID, e.Contract.ContractID)
+			return record.Contract{}, c.refused(s, by, record.ReconcileDenied, err, "r_state", e.Contract.RequestID, e.Contract.ContractID)
 		}
-		k = *e.Contract
-		return nil
+		return *e.Contract, nil
 	})
-	return k, err
 }
 
 // RollbackRequest returns the attested file that both owners sign over for an undo.
-func (c *Ceremony) RollbackRequest(ctx context.Context, _ record.Actor, contractID string) (file []byte, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		file, err = papers.Undo(ctx, c.Keeper, contractID)
-		return err
-	})
-	return file, err
+func (c *Ceremony) RollbackRequest(ctx context.Context, _ record.Actor, contractID string) ([]byte, error) {
+	return step(ctx, c, func(ctx context.Context) ([]byte, error) { return papers.Undo(ctx, c.Keeper, contractID) })
 }
 
 // Rollback begins an undo with both signatures. It returns after T4.
 func (c *Ceremony) Rollback(ctx context.Context, by record.Actor, confirmation, authorization []byte) (record.Contract, error) {
 	return c.begin(ctx, func(ctx context.Context, began func(record.Contract)) error {
-		s, err := c.Current()
+		s, err := c.submitted(ctx, by)
 		if err != nil {
 			return err
 		}
-		if err := c.paused(s, by); err != nil {
-			return err
-		}
-		c.Check(ctx, s)
 		if err := c.Meet(ctx); err != nil {
 			return err
 		}
@@ -105,7 +90,11 @@ func (c *Ceremony) Rollback(ctx context.Context, by record.Actor, confirmation, 
 // Rebaseline accepts the counter's value by signature. It is the way out of a
 // quarantine for a value that differs.
 func (c *Ceremony) Rebaseline(ctx context.Context, by record.Actor, file []byte) error {
-	return c.submit(ctx, by, func(ctx context.Context, s *store.Store) error {
+	return c.do(ctx, func(ctx context.Context) error {
+		s, err := c.submitted(ctx, by)
+		if err != nil {
+			return err
+		}
 		a, d := gate.Rebaseline(ctx, c.world(s), file)
 		if d != nil {
 			return c.denied(s, by, record.ReconcileDenied, d)
@@ -132,12 +121,8 @@ func (c *Ceremony) forget() {
 }
 
 // AnchorFile returns the attested file that a rebaseline is signed over.
-func (c *Ceremony) AnchorFile(ctx context.Context, _ record.Actor) (file []byte, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		file, err = papers.AnchorStatus(ctx, c.Keeper)
-		return err
-	})
-	return file, err
+func (c *Ceremony) AnchorFile(ctx context.Context, _ record.Actor) ([]byte, error) {
+	return step(ctx, c, func(ctx context.Context) ([]byte, error) { return papers.AnchorStatus(ctx, c.Keeper) })
 }
 
 // tend is what the writer does by itself: the counter and the clocks, what is past
