@@ -16,11 +16,13 @@
 package sd
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"pfsensemcp/pkg/errs"
@@ -37,6 +39,7 @@ const maxStatus = 200
 // Open returns when there is no systemd, takes every call and does nothing.
 type Notifier struct {
 	conn     *net.UnixConn
+	wait     time.Duration // for one notification to be taken
 	watchdog time.Duration
 }
 
@@ -59,7 +62,7 @@ func Open() (*Notifier, error) {
 		return nil, errs.Wrap(err, errs.Unavailable, "the notify socket of NOTIFY_SOCKET cannot be reached").
 			WithNext("start the daemon from its unit, or unset NOTIFY_SOCKET")
 	}
-	n := &Notifier{conn: conn}
+	n := &Notifier{conn: conn, wait: writeWait}
 	if usec != "" && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
 		us, err := strconv.ParseInt(usec, 10, 64)
 		if err != nil || us <= 0 || us > int64(24*time.Hour/time.Microsecond) {
@@ -100,13 +103,30 @@ func (n *Notifier) send(msg string) error {
 	if n == nil {
 		return nil
 	}
-	if err := n.conn.SetWriteDeadline(time.Now().Add(writeWait)); err != nil {
+	if err := n.conn.SetWriteDeadline(time.Now().Add(n.wait)); err != nil {
 		return errs.Wrap(err, errs.Unavailable, "the notify socket is closed")
 	}
-	if _, err := n.conn.Write([]byte(msg)); err != nil {
+	_, err := n.conn.Write([]byte(msg))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// On a busy host the time may be over before the first try was made, and a
+		// READY that systemd never gets has the unit killed.
+		err = n.try(msg)
+	}
+	if err != nil {
 		return errs.Wrap(err, errs.Unavailable, "systemd did not take a notification")
 	}
 	return nil
+}
+
+// try hands msg to the kernel once, whatever the time, and does not wait.
+func (n *Notifier) try(msg string) error {
+	raw, err := n.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var tried error
+	err = raw.Control(func(fd uintptr) { _, tried = syscall.Write(int(fd), []byte(msg)) })
+	return errors.Join(err, tried)
 }
 
 // line makes a text fit for one assignment: a line break in it would begin

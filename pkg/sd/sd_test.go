@@ -22,7 +22,7 @@ func receiver(t *testing.T, name string) func() string {
 	t.Cleanup(func() { _ = c.Close() })
 	return func() string {
 		t.Helper()
-		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		b := make([]byte, 1024)
 		n, err := c.Read(b)
 		if err != nil {
@@ -55,6 +55,36 @@ func TestNotificationsReachAPathAndAnAbstractSocket(t *testing.T) {
 			if got := next(); got != step.want {
 				t.Errorf("%s: got %q, want %q", name, got, step.want)
 			}
+		}
+	}
+}
+
+func TestANotificationWhoseTimeIsOverBeforeItIsSentIsSentAllTheSame(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "n")
+	next := receiver(t, name)
+	t.Setenv("NOTIFY_SOCKET", name)
+	n, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.wait = -time.Second // as if the host had stopped the process for as long
+	if err := n.Ready("serving"); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(); got != "READY=1\nSTATUS=serving" {
+		t.Errorf("got %q", got)
+	}
+	// One that nobody takes is an error in the end, and no endless wait.
+	full := 0
+	for ; err == nil && full < 1<<20; full++ {
+		err = n.Watchdog()
+	}
+	if err == nil {
+		t.Errorf("%d notifications went to a socket that nobody reads", full)
+	}
+	for range full - 1 {
+		if got := next(); got != "WATCHDOG=1" {
+			t.Fatalf("got %q", got)
 		}
 	}
 }
