@@ -42,7 +42,7 @@ func specimen(mood string) Spec {
 	s := &settings{}
 	spec := Spec{
 		Name: "specimen", About: "A daemon for the tests of the shell.",
-		Settings: s, StopIn: 2 * time.Second, Grace: time.Second,
+		Settings: s, StopIn: time.Minute, Grace: time.Minute,
 		Sockets: []Socket{
 			{Name: "guidance", Group: GroupMcpd, For: "mcpd"},
 			{Name: "raw", Group: GroupClients, For: "whoever the directory lets in", Raw: true},
@@ -58,12 +58,15 @@ func specimen(mood string) Spec {
 			return nil
 		},
 	}
+	if mood == "task hangs" {
+		spec.StopIn = time.Second
+	}
 	spec.Build = func(p *Process) (Running, error) {
 		r := Running{
 			GRPC: map[string]Service{"guidance": {
 				Methods: []rpc.Method{
-					{Full: guidancepb.Guidance_Lookup_FullMethodName, Callers: rpc.Mcpd, MaxRequest: 4096, MaxDuration: time.Second},
-					{Full: guidancepb.Guidance_ToolGuidance_FullMethodName, Callers: rpc.Mcpd, MaxRequest: 4096, MaxDuration: time.Second},
+					{Full: guidancepb.Guidance_Lookup_FullMethodName, Callers: rpc.Mcpd, MaxRequest: 4096, MaxDuration: time.Minute},
+					{Full: guidancepb.Guidance_ToolGuidance_FullMethodName, Callers: rpc.Mcpd, MaxRequest: 4096, MaxDuration: time.Minute},
 				},
 				Register: func(g grpc.ServiceRegistrar) { guidancepb.RegisterGuidanceServer(g, prober{}) },
 			}},
@@ -129,7 +132,7 @@ func (prober) Lookup(_ context.Context, r *guidancepb.LookupRequest) (*guidancep
 	var err error
 	switch r.GetCapability() {
 	case "tcp":
-		_, err = net.DialTimeout("tcp", "127.0.0.1:9", time.Second)
+		_, err = net.Dial("tcp", "127.0.0.1:9")
 	case "unix":
 		_, err = net.Dial("unix", "/run/x")
 	case "file":
@@ -221,7 +224,7 @@ func TestItServesBehindItsSandboxAndEndsCleanly(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]syscall.Errno{"tcp": syscall.EAFNOSUPPORT, "unix": syscall.EAFNOSUPPORT, "file": syscall.EACCES} {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), daemontest.Patience)
 		got, err := guidancepb.NewGuidanceClient(conn).Lookup(ctx, &guidancepb.LookupRequest{Capability: what})
 		cancel()
 		if err != nil || got.GetOverallState() != want.Error() {
@@ -476,7 +479,7 @@ func TestAPanicInACallEndsNeitherTheDaemonNorTellsItsText(t *testing.T) {
 	s := newSite(t)
 	p := s.start(t, "well", daemontest.Options{})
 	conn := p.Serving(s.socket("guidance"))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), daemontest.Patience)
 	defer cancel()
 	_, err := guidancepb.NewGuidanceClient(conn).Lookup(ctx, &guidancepb.LookupRequest{Capability: "panic"})
 	if err == nil || strings.Contains(err.Error(), "outsider") {

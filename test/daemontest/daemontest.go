@@ -24,8 +24,9 @@ import (
 	nodepb "pfsensemcp/proto/node/v1"
 )
 
-// Patience bounds every wait; a healthy daemon needs some hundredths of it.
-const Patience = 20 * time.Second
+// Patience bounds every wait, so that what hangs ends with a word of why. A healthy
+// daemon needs some thousandths of it; a busy host may need all that it leaves.
+const Patience = 2 * time.Minute
 
 // Options says how to start the process.
 type Options struct {
@@ -165,7 +166,7 @@ func (p *Proc) Serving(path string) *grpc.ClientConn {
 	}
 	p.t.Cleanup(func() { _ = conn.Close() })
 	p.Until(path+" serving", func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		r, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 		return err == nil && r.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
@@ -246,15 +247,21 @@ func Bind(t *testing.T, path string, dirMode, mode os.FileMode) *os.File {
 
 // Notify is a notify socket that keeps what it is told.
 type Notify struct {
-	Path string
-	mu   sync.Mutex
-	said []string
+	Path   string
+	t      *testing.T
+	counts sync.Mutex // held while Count waits for its mark
+	marks  chan struct{}
+	mu     sync.Mutex
+	said   []string
 }
+
+// mark is what Count sends to itself; no daemon says it.
+const mark = "MARK"
 
 // NewNotify binds a notify socket in dir.
 func NewNotify(t *testing.T, dir string) *Notify {
 	t.Helper()
-	n := &Notify{Path: filepath.Join(dir, "notify")}
+	n := &Notify{Path: filepath.Join(dir, "notify"), t: t, marks: make(chan struct{}, 1)}
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: n.Path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
@@ -267,6 +274,10 @@ func NewNotify(t *testing.T, dir string) *Notify {
 			if err != nil {
 				return
 			}
+			if string(b[:k]) == mark {
+				n.marks <- struct{}{}
+				continue
+			}
 			n.mu.Lock()
 			n.said = append(n.said, string(b[:k]))
 			n.mu.Unlock()
@@ -275,8 +286,22 @@ func NewNotify(t *testing.T, dir string) *Notify {
 	return n
 }
 
-// Count returns how many notifications began with prefix.
+// Count returns how many notifications began with prefix. It knows of all that were
+// sent before it was called, those of a daemon that has ended too: it is told last
+// that the socket has been read so far.
 func (n *Notify) Count(prefix string) int {
+	n.t.Helper()
+	n.counts.Lock()
+	defer n.counts.Unlock()
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.Path, Net: "unixgram"})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte(mark)); err != nil {
+		n.t.Fatal(err)
+	}
+	<-n.marks
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	k := 0
