@@ -114,6 +114,8 @@ func (s *Server) unknownTool(name string) error {
 		text = "this tool is not offered now; tools/list says what is"
 	} else if near := s.nearest(name); related(name, near) {
 		text += "; the nearest is " + near
+	} else {
+		text += "; tools/list says which there are"
 	}
 	return &session.Error{Code: jsonline.CodeInvalidParams, Text: text, Data: []byte(`{"class":"unknown_tool"}`)}
 }

@@ -257,6 +257,20 @@ func TestInstructionsSayTheModeFirstAndNameOnlyWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestTheExampleOfTheInstructionsIsTaken: models copy it, and a field in it that
+// is hidden would cost each of them an error and the idea to open the gate.
+func TestTheExampleOfTheInstructionsIsTaken(t *testing.T) {
+	cfg, _ := config(t, &appliance{answer: func(context.Context, pfrest.Endpoint, pfrest.Page) (string, error) { return "[]", nil }})
+	s := start(t, cfg)
+	example := regexp.MustCompile(`\{"where".*?\}`).FindString(s.instructions())
+	if example == "" {
+		t.Fatal("the instructions hold no example")
+	}
+	if r := ask(t, s.client(t, ""), "pfsense_get_firewall_rules", json.RawMessage(example)); r.IsError {
+		t.Errorf("%s: %s", example, r.Text())
+	}
+}
+
 func TestWhatIsNotRegisteredDoesNotExist(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
