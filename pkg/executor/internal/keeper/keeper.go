@@ -41,6 +41,7 @@ func Open(ctx context.Context, c Config) (*Keeper, error) {
 	run := make([]byte, 16)
 	_, _ = rand.Read(run) // it never fails
 	k := &Keeper{Config: c, runID: hex.EncodeToString(run)}
+	k.Store.Progress = nil // it is for this start alone: whoever hears it is not there later
 	if k.Log == nil {
 		k.Log = slog.New(slog.DiscardHandler)
 	}

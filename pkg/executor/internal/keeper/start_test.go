@@ -98,6 +98,27 @@ func TestAStartDoesNotWaitForACounterThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// Whoever hears of a start's progress is there during the start alone.
+func TestAStoreThatIsFoundedAfterTheStartTellsNobody(t *testing.T) {
+	over := false
+	c := config(t, anchortest.New(41))
+	c.Store.Progress = func(string) error {
+		if over {
+			return context.Canceled
+		}
+		return nil
+	}
+	k, err := keeper.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(k)
+	over = true
+	if _, err := k.Seed(t.Context(), by, 41, anchortest.Index); err != nil {
+		t.Error(err)
+	}
+}
+
 // What a configuration says must be what the store was founded under.
 func TestN6AStoreIsOpenedAsItWasFounded(t *testing.T) {
 	for what, edit := range map[string]func(*keeper.Config, *anchortest.Fake){
