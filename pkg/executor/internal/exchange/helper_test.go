@@ -113,7 +113,7 @@ func serve(t testing.TB, script func(*peer), change ...func(*tls.Config)) *serve
 			s.mu.Unlock()
 			running.Go(func() {
 				defer raw.Close()
-				_ = raw.SetDeadline(time.Now().Add(20 * time.Second))
+				_ = raw.SetDeadline(time.Now().Add(2 * time.Minute))
 				c := tls.Server(raw, conf)
 				if c.Handshake() != nil {
 					return
@@ -198,7 +198,7 @@ var done = answer(200, 200, "SUCCESS", echo)
 // fails runs f and wants an error of Connect.
 func fails(t *testing.T, x *Exchanger) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := x.Connect(ctx)
 	if err == nil {

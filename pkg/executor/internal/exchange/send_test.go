@@ -25,7 +25,7 @@ func TestX1AGoodExchangeIsOneRequestOnOneConnection(t *testing.T) {
 		close(gone)
 	})
 	<-gone
-	if r.Effect() != Accepted || !r.Answered || r.Status != 200 || r.ResponseID != "SUCCESS" || !r.EchoOK || r.Err != nil || r.Contended() {
+	if r.Effect() != Accepted || !r.Answered || r.Status != 200 || r.ResponseID != "SUCCESS" || !r.EchoOK || r.Err != nil {
 		t.Fatalf("%+v", r)
 	}
 	want := "PATCH /api/v2/firewall/alias HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.URL, "https://") + "\r\nUser-Agent: pfsense-mcp\r\nAccept: application/json\r\n" +
@@ -122,7 +122,7 @@ func TestX4EveryPhaseHasItsTimeLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	const short = 150 * time.Millisecond
+	const short, long = 150 * time.Millisecond, time.Minute
 	_, ca := certificate(t)
 
 	c := config(t, "https://"+deaf.Addr().String(), ca)
@@ -136,18 +136,18 @@ func TestX4EveryPhaseHasItsTimeLimit(t *testing.T) {
 		script            func(*peer)
 		response, overall time.Duration
 	}{
-		"no response":             {hold, short, 10 * time.Second},
-		"half a header":           {func(p *peer) { p.request(); p.say("HTTP/1.1 200 OK\r\nX: "); p.rest() }, short, 10 * time.Second},
-		"half a body":             {func(p *peer) { p.request(); p.say(done[:len(done)-9]); p.rest() }, 10 * time.Second, short},
-		"a body that drips":       {func(p *peer) { p.request(); p.say(done[:len(done)-99]); drip(p, done[len(done)-99:]) }, 10 * time.Second, 3 * short},
-		"the whole before a part": {hold, 10 * time.Second, short},
+		"no response":             {hold, short, long},
+		"half a header":           {func(p *peer) { p.request(); p.say("HTTP/1.1 200 OK\r\nX: "); p.rest() }, short, long},
+		"half a body":             {func(p *peer) { p.request(); p.say(done[:len(done)-9]); p.rest() }, long, short},
+		"a body that drips":       {func(p *peer) { p.request(); p.say(done[:len(done)-99]); drip(p, done[len(done)-99:]) }, long, 3 * short},
+		"the whole before a part": {hold, long, short},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, x.script)
 			c := config(t, s.URL, s.CA)
 			c.Response, c.Overall = x.response, x.overall
 			r := send(t, exchanger(t, c))
-			if r.Effect() != Ambiguous || r.Took < short || r.Took > 5*time.Second || s.connections() != 1 {
+			if r.Effect() != Ambiguous || r.Took < short || r.Took >= long || s.connections() != 1 {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -195,6 +195,22 @@ func drip(p *peer, s string) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// untold keeps a server from saying anything unasked.
+func untold(c *tls.Config) { c.SessionTicketsDisabled = true }
+
+// arrived waits until the loopback has carried something of an untold server's.
+func arrived(t *testing.T, c *Conn) {
+	t.Helper()
+	for {
+		if unread, err := c.unread(); err != nil {
+			t.Fatal(err)
+		} else if unread {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -265,14 +281,12 @@ func TestX7NothingIsFollowedReusedOrRepeated(t *testing.T) {
 			"in order": func(p *peer) { p.Close() }, "without a goodbye": func(p *peer) { p.raw.Close() }, "with a reset": func(p *peer) { p.reset() },
 			"after words of its own": func(p *peer) { p.say(done) },
 		} {
-			ended := make(chan struct{})
-			s := serve(t, func(p *peer) { end(p); close(ended); p.rest() })
+			s := serve(t, func(p *peer) { end(p); p.rest() }, untold)
 			c, err := exchanger(t, config(t, s.URL, s.CA)).Connect(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			<-ended
-			time.Sleep(20 * time.Millisecond) // for the loopback to carry it
+			arrived(t, c)
 			r := c.Send(t.Context(), web)
 			if r.Effect() != None || r.Sent != 0 || class(r.Err) != "not_sent" || s.connections() != 1 {
 				t.Errorf("%s: %+v, %d connections", name, r, s.connections())
@@ -280,7 +294,6 @@ func TestX7NothingIsFollowedReusedOrRepeated(t *testing.T) {
 		}
 	})
 	t.Run("a look that comes too late to read still sees what came", func(t *testing.T) {
-		untold := func(c *tls.Config) { c.SessionTicketsDisabled = true } // nothing comes unasked
 		for name, first := range map[string]func(*peer){
 			"in order": func(p *peer) { p.Close() }, "without a goodbye": func(p *peer) { p.raw.Close() },
 			"with a reset": func(p *peer) { p.reset() }, "after words of its own": func(p *peer) { p.say(done) },
@@ -296,13 +309,8 @@ func TestX7NothingIsFollowedReusedOrRepeated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for first != nil {
-				if unread, err := c.unread(); err != nil {
-					t.Fatal(err)
-				} else if unread {
-					break
-				}
-				time.Sleep(time.Millisecond)
+			if first != nil {
+				arrived(t, c)
 			}
 			if err := c.quiet(-time.Second); (err == nil) != (first == nil) || err != nil && class(err) != "not_sent" {
 				t.Errorf("%s: %v", name, err)
@@ -369,7 +377,7 @@ func TestReview06NothingIsDialledOrShakenAfterConnect(t *testing.T) {
 		b := make([]byte, 1)
 		n, _ := p.Read(b)
 		heard <- n // the handshake is over, and nothing came with it
-		_ = p.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = p.SetReadDeadline(time.Now().Add(time.Minute))
 		p.request()
 		p.say(done)
 	})
@@ -384,8 +392,7 @@ func TestReview06NothingIsDialledOrShakenAfterConnect(t *testing.T) {
 	if n := <-heard; n != 0 {
 		t.Error("Connect sent application bytes")
 	}
-	start := time.Now()
-	if r := c.Send(t.Context(), web); r.Effect() != Accepted || s.connections() != 1 || time.Since(start) > time.Second {
+	if r := c.Send(t.Context(), web); r.Effect() != Accepted || s.connections() != 1 {
 		t.Errorf("%+v", r)
 	}
 }
