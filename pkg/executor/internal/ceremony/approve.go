@@ -285,6 +285,8 @@ func (c *Ceremony) attempt(ctx context.Context, s *store.Store, p attempt.Plan) 
 	k, err := c.env(s).Run(ctx, p)
 	took := time.Duration(c.Store.Clock.Read().BootMS-start.BootMS) * time.Millisecond
 	switch {
+	case !begun && errs.CodeOf(err) == errs.UnknownOutcome:
+		return err // only the file says whether it has begun
 	case !begun && p.Back == nil:
 		// The approvals are accepted; that the attempt cannot begin now is no denial.
 		return errs.Wrap(err, errs.Unavailable, "the change is confirmed and cannot begin now").WithClass(ClassNotBegun).
