@@ -46,6 +46,7 @@ type bench struct {
 	play   *storetest.Play
 	fw     *aliastest.Appliance
 	reader *looker
+	now    time.Time // of the reader, whose clock stands still
 }
 
 func newBench(t *testing.T) *bench {
@@ -53,13 +54,13 @@ func newBench(t *testing.T) *bench {
 	clock := storetest.NewClock()
 	s := storetest.Create(t, storetest.Config(t, clock))
 	t.Cleanup(func() { _ = s.Close() })
-	b := &bench{play: &storetest.Play{T: t, S: s, Clock: clock, Witness: 41}, fw: aliastest.New()}
+	b := &bench{play: &storetest.Play{T: t, S: s, Clock: clock, Witness: 41}, fw: aliastest.New(), now: time.Now()}
 	b.fw.Change(func(st *aliastest.State) { // the position that the plays of the store know
 		for n := range 6 {
 			st.Rows = slices.Insert(st.Rows, 0, aliastest.Row{Name: fmt.Sprintf("other_%d", n), Type: "host", Address: []string{"192.0.2.40"}, Detail: []string{"x"}})
 		}
 	})
-	b.reader = &looker{Reader: b.fw.Reader(t, nil)}
+	b.reader = &looker{Reader: b.fw.Reader(t, func() time.Time { return b.now })}
 	c, err := b.play.Authorize(web, text)
 	if err == nil {
 		c, err = b.play.Confirm(c)
@@ -280,7 +281,7 @@ func TestX9TheLastLookRefusesWhateverWasNotApproved(t *testing.T) {
 		"it was made read-only":       {change(func(s *aliastest.State) { s.ReadOnly = true }), "appliance_settings"},
 		"interfaces are named anew":   {change(func(s *aliastest.State) { s.InterfaceNames = "descr" }), "appliance_settings"},
 		"somebody's pending change":   {change(func(s *aliastest.State) { s.Pending = []string{"aliases"} }), "appliance_busy"},
-		"a change of just now":        {change(func(s *aliastest.State) { s.History = []time.Time{time.Now()} }), "appliance_busy"},
+		"a change of just now":        {func(b *bench) { b.fw.Change(func(s *aliastest.State) { s.History = []time.Time{b.now} }) }, "appliance_busy"},
 		"the history cannot be read":  {fail("/api/v2/diagnostics/config_history/revisions"), "appliance_busy"},
 		"what is pending likewise":    {fail("/api/v2/firewall/apply"), "appliance_busy"},
 		"the list cannot be read":     {fail("/api/v2/firewall/aliases"), "target_unresolved"},
