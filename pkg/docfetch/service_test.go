@@ -50,7 +50,7 @@ func pretendSite() *pretend {
 }
 
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for what hangs
 	t.Cleanup(cancel)
 	return ctx
 }

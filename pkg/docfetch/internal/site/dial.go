@@ -16,7 +16,7 @@ import (
 // Bounds of one connection.
 const (
 	connectTimeout   = 5 * time.Second
-	handshakeTimeout = 5 * time.Second
+	handshakeTimeout = 10 * time.Second
 	readTimeout      = 15 * time.Second // between two arrivals of bytes
 )
 
