@@ -111,11 +111,23 @@ func refuse(msg string) error {
 	return errs.New(errs.Invalid, msg).WithClass("configuration")
 }
 
-// Nearest returns the known name with the least edit distance to s, the first
-// of equals; "" when there are none.
+// Nearest returns the known name with the least edit distance to s, whatever the
+// case, the first of equals; "" when there are none.
 func Nearest(s string, known []string) string {
-	name, _ := nearest.Of(s, known)
+	name, _ := near(s, known)
 	return name
+}
+
+func near(s string, known []string) (name string, edits int) {
+	lower := make([]string, len(known))
+	for i, k := range known {
+		lower[i] = strings.ToLower(k)
+	}
+	best, edits := nearest.Of(strings.ToLower(s[:min(len(s), maxEntry)]), lower)
+	if i := slices.Index(lower, best); i >= 0 {
+		name = known[i]
+	}
+	return name, edits
 }
 
 // Meant returns the known name that a caller's s was meant to be, "" when none
@@ -134,7 +146,7 @@ func Meant(s string, known []string) string {
 	if best != "" {
 		return best
 	}
-	best, edits := nearest.Of(s, known)
+	best, edits := near(s, known)
 	if edits > max(2, len(s)/4) || edits >= len(s) {
 		return ""
 	}

@@ -99,10 +99,14 @@ func TestNearestIsTheFewestEditsAway(t *testing.T) {
 		"Firewall": SetFirewall,
 		"dsn":      SetDNS,
 		"routes":   SetRouting,
+		"ROUTING":  SetRouting,
 	} {
 		if got := Nearest(in, Toolsets()); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+	if got := Nearest("gateway", []string{"USER_READ", "ALIAS_READ", "GATEWAY_READ"}); got != "GATEWAY_READ" {
+		t.Errorf("the case is counted: %q", got)
 	}
 	if got := Nearest("x", nil); got != "" {
 		t.Errorf("%q of nothing", got)

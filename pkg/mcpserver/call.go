@@ -109,7 +109,7 @@ func (s *Server) plainCall(ctx context.Context, req mcp.Request) (mcp.Result, er
 func (s *Server) unknownTool(name string) error {
 	text := "there is no tool of this name"
 	if _, ok := catalog.Lookup(name); ok || name == catalog.WriteTool && s.write == nil {
-		text = "this server's profile, allow-list or toolsets leave this tool out"
+		text = "this server's profile, allow-list or toolsets leave this tool out; tools/list says which there are"
 	} else if name == catalog.WriteTool {
 		text = "this tool is not offered now; tools/list says what is"
 	} else if near := s.nearest(name); related(name, near) {
