@@ -73,13 +73,15 @@ const (
 	Jumped    Finding = "clock_jump"      // quarantine until it is gone
 )
 
+// expected is what the wall clock would show if nobody had set it since.
+func expected(now Reading, c record.Clock) time.Time {
+	return c.Wall.Add(time.Duration(now.BootMS-c.BootMS) * time.Millisecond)
+}
+
 // Judge compares a reading with what the store remembers.
 func Judge(now Reading, c record.Clock) Finding {
-	if now.BootID == c.BootID {
-		expected := c.Wall.Add(time.Duration(now.BootMS-c.BootMS) * time.Millisecond)
-		if d := now.Wall.Sub(expected).Abs(); d > MaxJump {
-			return Jumped
-		}
+	if now.BootID == c.BootID && now.Wall.Sub(expected(now, c)).Abs() > MaxJump {
+		return Jumped
 	}
 	switch behind := c.HighTime.Sub(now.Wall); {
 	case behind > MaxRegression:
@@ -88,6 +90,15 @@ func Judge(now Reading, c record.Clock) Finding {
 		return Behind
 	}
 	return Sound
+}
+
+// Steady returns a reading as rows may have it. A jump is not stored: while it lasts the
+// wall clock is counted on by the one that nobody can set.
+func Steady(now Reading, c record.Clock) Reading {
+	if Judge(now, c) == Jumped {
+		now.Wall = expected(now, c).Truncate(time.Second)
+	}
+	return now
 }
 
 // Advance returns what the store remembers after a reading: a jump is not stored,

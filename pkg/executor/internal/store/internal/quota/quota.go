@@ -208,7 +208,10 @@ func (l Limits) Paused(tx *rows.Tx, peer record.Actor) (time.Time, bool, error) 
 	}
 	last := r.Hits[len(r.Hits)-1]
 	until := last.Add(l.DenialPause)
-	return until, within(r, last, l.DenialWindow) >= l.Denials && tx.Now.Wall.Before(until), nil
+	// A denial that lies ahead was counted at a time that never was: the signature that
+	// says so must not be one that nobody looks at.
+	never := last.After(tx.Now.Wall.Add(moment.MaxRegression))
+	return until, within(r, last, l.DenialWindow) >= l.Denials && tx.Now.Wall.Before(until) && !never, nil
 }
 
 // Denial counts a denial of a peer. Row says whether it has an audit row of its own,

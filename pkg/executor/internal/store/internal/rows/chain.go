@@ -31,6 +31,9 @@ func (tx *Tx) Clock() (*record.Clock, error) {
 	return c, must(err)
 }
 
+// Believe takes the clocks as they are: an owner has signed under them.
+func (tx *Tx) Believe() { tx.Now = tx.Shown }
+
 // SetHighTime lowers or raises the highest time, for a rebaseline that says so.
 func (tx *Tx) SetHighTime() {
 	*tx.clock = record.Clock{HighTime: tx.Now.Wall, Wall: tx.Now.Wall, BootID: tx.Now.BootID, BootMS: tx.Now.BootMS}

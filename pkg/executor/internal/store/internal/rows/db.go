@@ -195,7 +195,7 @@ func (db *DB) update(f func(*Tx) error, next *vault.Ring, marked bool) error {
 		db.swap.Lock() // the former write has let the file go, not yet these
 		ring, sends := db.ring, db.sends
 		db.swap.Unlock()
-		tx := &Tx{bolt: b, ring: ring, sends: sends, seam: db.seam, writing: true, Now: db.clock.Read()}
+		tx := &Tx{bolt: b, ring: ring, sends: sends, seam: db.seam, writing: true, Shown: db.clock.Read()}
 		if err := tx.start(); err != nil {
 			return err
 		}

@@ -22,7 +22,8 @@ type Tx struct {
 	ring    *vault.Ring
 	seam    *seam.Seam
 	writing bool
-	Now     moment.Reading
+	Now     moment.Reading // of what is written: a jump is not in it
+	Shown   moment.Reading // as the clocks show it
 
 	anchor *record.Anchor
 	clock  *record.Clock
@@ -87,6 +88,7 @@ func (tx *Tx) start() (err error) {
 		return Damaged(nil, "the rows are not those of the anchor's generation")
 	}
 	tx.sum, tx.count = sum, r.Count
+	tx.Now = moment.Steady(tx.Shown, *tx.clock)
 	k, v := tx.bucket(record.AuditLog).Cursor().Last()
 	switch {
 	case k == nil && tx.anchor.AuditHead == canon.AuditGenesis(tx.ring.StoreID()):

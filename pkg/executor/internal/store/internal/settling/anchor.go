@@ -107,6 +107,7 @@ func (s Settling) Restart(witness int64) (done Restarted, err error) {
 // and everything signed up to now is void.
 func (s Settling) Rebaseline(file []byte, a *artifact.Rebaseline, witness int64, by record.Actor) error {
 	return s.core.DB.UpdateCopy(func(tx *rows.Tx) error {
+		tx.Believe()
 		anchor, err := tx.Anchor()
 		if err != nil {
 			return err
@@ -144,6 +145,9 @@ func (s Settling) Rebaseline(file []byte, a *artifact.Rebaseline, witness int64,
 		}
 		if f.Floor = now; poisoned {
 			tx.SetHighTime()
+			if err := s.heal(tx); err != nil {
+				return err
+			}
 		}
 		if err := tx.Put(f); err != nil {
 			return err
