@@ -267,7 +267,7 @@ func (c *Ceremony) forward(ctx context.Context, s *store.Store, k record.Contrac
 func (c *Ceremony) attempt(ctx context.Context, s *store.Store, p attempt.Plan) error {
 	check := p.Check
 	p.Check = func(ctx context.Context) error {
-		if c.ending.Load() { // an attempt may take longer than the end may
+		if c.ending() { // an attempt may take longer than the end may
 			return errs.New(errs.Unavailable, "executord is stopping").WithClass("stopping")
 		}
 		return check(ctx)

@@ -21,7 +21,7 @@ type Ceremony struct {
 
 	jobs     chan job
 	stopped  chan struct{}
-	ending   atomic.Bool   // the process was asked to end: nothing new is begun
+	ending   func() bool   // the process was asked to end: nothing new is begun; the writer's alone
 	deadline atomic.Int64  // boot milliseconds by which the writer's step ends, 0 when idle
 	asking   chan struct{} // holds a token while no client's request waits for the writer
 
@@ -178,7 +178,7 @@ func await[A any](ctx context.Context, c *Ceremony, from <-chan A) (a A, err err
 // an error when the process must end because an outcome could not be stored.
 func (c *Ceremony) Run(ctx context.Context) error {
 	defer close(c.stopped) // in a panic too: who waits gets an answer, and the process ends
-	defer context.AfterFunc(ctx, func() { c.ending.Store(true) })()
+	c.ending = func() bool { return ctx.Err() != nil }
 	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
 	for {

@@ -1,16 +1,25 @@
 package ceremony_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"pfsensemcp/pkg/executor/internal/alias"
 	"pfsensemcp/pkg/executor/internal/anchor"
 	"pfsensemcp/pkg/executor/internal/ceremony"
 	"pfsensemcp/pkg/executor/internal/ceremony/ceremonytest"
-	"pfsensemcp/pkg/executor/internal/exchange"
 	"pfsensemcp/pkg/executor/internal/store"
 	"pfsensemcp/pkg/executor/internal/store/record"
+	"pfsensemcp/pkg/pfrest"
 	"pfsensemcp/test/fakepf"
 	"pfsensemcp/test/fakepf/php"
 )
@@ -22,12 +31,53 @@ const lists = "/api/v2/firewall/aliases"
 // attempts.
 type moments struct {
 	*ceremonytest.House
-	at map[string]func()
+	at    map[string]func()
+	reads *reads
+}
+
+// reads stands between executord and the appliance, and lets something happen beside a
+// read of the list.
+type reads struct {
+	alias.Client
+	mu     sync.Mutex
+	before func() // every read, when it is set
+	after  func() // the next read
+	looks  []look
+}
+
+// look is when a read of the list began and ended.
+type look struct{ began, ended time.Time }
+
+func (r *reads) Get(ctx context.Context, who pfrest.Caller, ep pfrest.Endpoint, page pfrest.Page) (pfrest.Answer, error) {
+	if ep != lists {
+		return r.Client.Get(ctx, who, ep, page)
+	}
+	r.mu.Lock()
+	before := r.before
+	r.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	began := time.Now()
+	a, err := r.Client.Get(ctx, who, ep, page)
+	r.mu.Lock()
+	r.looks = append(r.looks, look{began, time.Now()})
+	after := r.after
+	r.after = nil
+	r.mu.Unlock()
+	if after != nil {
+		after()
+	}
+	return a, err
 }
 
 func during(t *testing.T, o ceremonytest.Options) *moments {
 	t.Helper()
-	m := &moments{at: map[string]func(){}}
+	m := &moments{at: map[string]func(){}, reads: &reads{}}
+	o.Client = func(c alias.Client) alias.Client {
+		m.reads.Client = c
+		return m.reads
+	}
 	config := o.Config
 	o.Config = func(c *ceremony.Config) {
 		if config != nil {
@@ -169,21 +219,17 @@ func TestX9X5WhatChangesBetweenTheLastLookAndTheReadBackIsNoSuccess(t *testing.T
 	}
 }
 
-// onceRead does something after the list was read another time from now on.
+// onceRead does something when the list was read the next time, before anything else
+// is read.
 func (m *moments) onceRead(do func()) {
-	before := len(m.FW.RequestsTo(lists))
-	go func() {
-		for len(m.FW.RequestsTo(lists)) == before {
-			time.Sleep(time.Millisecond)
-		}
-		do()
-	}()
+	m.reads.mu.Lock()
+	defer m.reads.mu.Unlock()
+	m.reads.after = do
 }
 
 // A change is verified by two reads that differ in time: the first alone proves
 // nothing, neither that it is there nor that nothing was done.
 func TestReview17X9BothReadsAfterTheSendMustShowIt(t *testing.T) {
-	settle := func(c *ceremony.Config) { c.Windows.Settle = 250 * time.Millisecond }
 	for what, row := range map[string]struct {
 		fault fakepf.Fault
 		do    func(*moments)
@@ -197,7 +243,7 @@ func TestReview17X9BothReadsAfterTheSendMustShowIt(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			m := during(t, ceremonytest.Options{Config: settle})
+			m := during(t, ceremonytest.Options{})
 			if row.fault.Kind != "" {
 				row.fault.Path, row.fault.Method = patch, "PATCH"
 				m.FW.Fault(row.fault)
@@ -215,20 +261,16 @@ func TestReview17X9BothReadsAfterTheSendMustShowIt(t *testing.T) {
 func TestReview17TheTwoReadsAfterTheSendAreApart(t *testing.T) {
 	const settle = 300 * time.Millisecond
 	m := during(t, ceremonytest.Options{Config: func(c *ceremony.Config) { c.Windows.Settle = settle }})
+	sent := 0
+	m.at["send after"] = func() { sent = len(m.reads.looks) }
 	if k, res := m.Changed(text); k.State != record.Verified {
 		t.Fatalf("%s %s", k.State, res.Reason)
 	}
-	var reads []fakepf.Request
-	sent := m.FW.RequestsTo(patch)
-	for _, r := range m.FW.RequestsTo(lists) {
-		if r.Seq > sent[0].Seq {
-			reads = append(reads, r)
-		}
+	reads := m.reads.looks[sent:]
+	if sent == 0 || len(reads) != 2 {
+		t.Fatalf("%d reads before the send, %d after it", sent, len(reads))
 	}
-	if len(reads) != 2 {
-		t.Fatalf("%d reads after the send", len(reads))
-	}
-	if apart := reads[1].Start.Sub(reads[0].Start.Add(reads[0].Took)); apart < settle {
+	if apart := reads[1].began.Sub(reads[0].ended); apart < settle {
 		t.Errorf("the reads are %v apart", apart)
 	}
 }
@@ -424,7 +466,10 @@ func TestX2WhatCannotBeReachedIsNotSent(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			m := during(t, ceremonytest.Options{})
-			m.at[at] = func() { m.FW.Close() }
+			m.at[at] = func() {
+				m.FW.Close()
+				m.carried()
+			}
 			k, res := m.Changed(text)
 			if k.State != record.Failed || res.Reason != record.ReasonNotSent || m.Sends() != 0 || m.Counter.Advances() != 1 {
 				t.Errorf("%s %s, %d sends, %d ticks", k.State, res.Reason, m.Sends(), m.Counter.Advances())
@@ -433,8 +478,31 @@ func TestX2WhatCannotBeReachedIsNotSent(t *testing.T) {
 	}
 }
 
+// carried waits until the loopback has carried the end of every connection to an
+// appliance that is closed.
+func (m *moments) carried() {
+	m.T.Helper()
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(m.FW.URL(), "https://"))
+	n, err2 := strconv.Atoi(port)
+	if err := errors.Join(err, err2); err != nil {
+		m.T.Fatal(err)
+	}
+	const remote, state, established = 2, 3, "01"
+	for open := true; open; time.Sleep(time.Millisecond) {
+		table, err := os.ReadFile("/proc/net/tcp")
+		if err != nil {
+			m.T.Fatal(err)
+		}
+		open = false
+		for line := range strings.Lines(string(table)) {
+			f := strings.Fields(line)
+			open = open || len(f) > state && strings.HasSuffix(f[remote], fmt.Sprintf(":%04X", n)) && f[state] == established
+		}
+	}
+}
+
 func TestAmbiguousExchangesAreMarkedAsContendedWhenTheyTookLong(t *testing.T) {
-	m := during(t, ceremonytest.Options{Times: func(c *exchange.Config) { c.Response = 5 * time.Second }})
+	m := during(t, ceremonytest.Options{})
 	m.FW.Fault(fakepf.Fault{Kind: fakepf.Delay, Delay: 1600 * time.Millisecond, Path: patch, Method: "PATCH"})
 	if k, res := m.Changed(text); k.State != record.Verified {
 		t.Fatalf("%s %s", k.State, res.Reason)

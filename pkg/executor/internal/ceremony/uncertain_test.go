@@ -23,14 +23,11 @@ import (
 	"pfsensemcp/test/fakepf"
 )
 
-// hang is a change that the appliance takes and never answers, until it lands.
-var hang = fakepf.Fault{Kind: fakepf.Late, Value: "hang", Path: patch, Method: "PATCH"}
-
 func (m *moments) file() string { return filepath.Join(m.Config.Store.Dir, "store.db") }
 
 func TestR3NothingIsSettledByTimeAlone(t *testing.T) {
-	m := during(t, ceremonytest.Options{Times: short})
-	m.FW.Fault(hang)
+	m := during(t, ceremonytest.Options{})
+	m.FW.Fault(lost)
 	k, _ := m.Changed(text)
 	if k.State != record.Reconciliation {
 		t.Fatal(k.State)
@@ -66,11 +63,11 @@ func TestR3NothingIsSettledByTimeAlone(t *testing.T) {
 // An undo that has no answer is as uncertain as a change, and remembers that it was one.
 func TestR5AnUndoWithoutAnAnswerIsUncertainAndSettledAsAnUndo(t *testing.T) {
 	for _, landed := range []bool{true, false} {
-		m := during(t, ceremonytest.Options{Times: short})
+		m := during(t, ceremonytest.Options{})
 		k, _ := m.Changed(text)
 		m.Clock.Pass(2 * time.Minute)
 		c, a := m.Undo(k.ContractID)
-		m.FW.Fault(hang)
+		m.FW.Fault(lost)
 		if _, err := m.Y.Rollback(t.Context(), ceremonytest.By, c, a); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +212,7 @@ func TestR6Review23AFailedUndoHoldsItsTargetUntilItIsReleased(t *testing.T) {
 // R4 as operators meet it: three contracts without an outcome stop everything new and
 // not their own settling.
 func TestR4ThreeWithoutAnOutcomeStopWhatIsNew(t *testing.T) {
-	m := during(t, ceremonytest.Options{Times: short})
+	m := during(t, ceremonytest.Options{})
 	var all []string
 	for i, name := range []string{ceremonytest.Alias, ceremonytest.Other, "Admin_PCs"} {
 		m.FW.Fault(fakepf.Fault{Kind: fakepf.Status, Status: 500, ResponseID: "X", Path: patch, Method: "PATCH"})
@@ -460,7 +457,7 @@ func (m *moments) rebaseline(reason string, edit func(*artifact.Rebaseline)) []b
 
 // N7: what a rebaseline makes of each state, and that everything signed before is void.
 func TestN7ARebaselineLeavesWhatIsSettledAndVoidsWhatWasSigned(t *testing.T) {
-	m := during(t, ceremonytest.Options{Times: short})
+	m := during(t, ceremonytest.Options{})
 	verified, _ := m.Changed(text)
 	m.Clock.Pass(2 * time.Minute)
 	c, a := m.Undo(verified.ContractID)

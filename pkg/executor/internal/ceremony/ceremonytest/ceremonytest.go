@@ -58,6 +58,8 @@ type Options struct {
 	Config func(*ceremony.Config)
 	FW     fakepf.Options
 	Times  func(*exchange.Config)
+	Client func(alias.Client) alias.Client // what stands between the reader and the appliance
+	Now    func() time.Time                // the reader's clock; nil is time.Now
 }
 
 // New builds a provisioned write path and starts its writer.
@@ -81,8 +83,12 @@ func New(t testing.TB, o Options) *House {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
+	var read alias.Client = client
+	if o.Client != nil {
+		read = o.Client(client)
+	}
 	reader, err := alias.New(alias.Config{
-		Client: client, BaseURL: h.FW.URL(), TLSMode: "auto", CADigest: canon.Hash(h.FW.CAPEM()),
+		Client: read, Now: o.Now, BaseURL: h.FW.URL(), TLSMode: "auto", CADigest: canon.Hash(h.FW.CAPEM()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +142,9 @@ func (h *House) Open() {
 	}()
 	h.T.Cleanup(func() { h.Stop() })
 }
+
+// End asks the process life to end, and does not wait for it.
+func (h *House) End() { h.stop() }
 
 // Stop ends the process life and returns how it ended.
 func (h *House) Stop() error {
