@@ -176,7 +176,7 @@ func (l lab) settings(b *strings.Builder, p pretend, store string) {
 	table("anchor", "backend", q("tpm-local"), "tpm", q(l.tpm))
 	table("credentials", "root_key", key("root-key"), "attestation_key", key("attestation-key"),
 		"nv_auth", key("counter-auth"), "api_key", q(l.writeKey))
-	table("test", "settle_ms", "200", "patience_ms", "200", "landing_s", strconv.Itoa(landing), "cooldown_s", "0")
+	table("test", "settle_ms", "200", "patience_ms", "200", "fresh_ms", "30000", "landing_s", strconv.Itoa(landing), "cooldown_s", "0")
 }
 
 // landing is how long a write without an answer may still land in the demonstration,

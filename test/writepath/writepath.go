@@ -130,6 +130,7 @@ requests_per_day = 120
 requests_per_day_per_uid = 30
 [test]
 patience_ms = 1
+fresh_ms = 30000
 %s`, r.Dir, me, me, r.path("store"), r.path("authorities.json"), r.FW.URL(), r.path("ca.pem"), r.tpm,
 		r.path("keys/root"), r.path("keys/attestation"), r.path("keys/auth"), r.path("keys/api"), more)
 }

@@ -408,6 +408,26 @@ func TestC3AContractThatExpiresBetweenT4AndT6IsNotSent(t *testing.T) {
 	}
 }
 
+// A test build says how long; without a word it is as designed.
+func TestReview06HowOldTheLastLookMayBe(t *testing.T) {
+	for _, x := range []struct {
+		fresh, age time.Duration
+		failed     bool
+	}{{0, 2 * time.Second, false}, {0, 3 * time.Second, true}, {fresh, 3 * time.Second, true}, {30 * time.Second, 30 * time.Second, false}, {30 * time.Second, 31 * time.Second, true}} {
+		b := newBench(t)
+		b.conn, b.Fresh = &exchange.Conn{}, x.fresh
+		if why := b.look(t.Context()); why != "" {
+			t.Fatalf("the look: %s", why)
+		}
+		b.looked = b.Clock.Read()
+		b.play.Clock.Pass(x.age)
+		done, err := b.intent(t.Context())
+		if c, _ := b.stored(t); err != nil || done != x.failed || (c.State == record.Failed) != x.failed {
+			t.Errorf("%v after %v: %v, %s, %v", x.age, x.fresh, done, c.State, err)
+		}
+	}
+}
+
 // An error before T4 leaves the contract as it was, whatever asked for it.
 func TestReview04WhatStopsAnAttemptBeforeT4LeavesItAsItWas(t *testing.T) {
 	stop := errs.New(errs.Conflict, "not now").WithClass("c6_digest")

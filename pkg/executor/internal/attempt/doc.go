@@ -38,6 +38,7 @@ type Env struct {
 	Reader    Reader
 	Exchanger *exchange.Exchanger
 	Settle    time.Duration      // between the two reads that prove something
+	Fresh     time.Duration      // of a test build: instead of the constant; 0 is the constant
 	Point     func(point string) // test builds: before and after each row of the table
 }
 

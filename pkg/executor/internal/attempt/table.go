@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -243,9 +244,9 @@ func (a *run) intent(ctx context.Context) (bool, error) {
 	a.k = k
 	// A process that was stopped, or a machine that slept, between the look and here
 	// would send what nobody has looked at.
-	now := a.Clock.Read()
+	now, most := a.Clock.Read(), cmp.Or(a.Fresh, fresh)
 	boot := time.Duration(now.BootMS-a.looked.BootMS) * time.Millisecond
-	if now.BootID != a.looked.BootID || boot < 0 || boot > fresh || now.Wall.Sub(a.looked.Wall).Abs() > fresh || !now.Wall.Before(a.Until) {
+	if now.BootID != a.looked.BootID || boot < 0 || boot > most || now.Wall.Sub(a.looked.Wall).Abs() > most || !now.Wall.Before(a.Until) {
 		_ = a.conn.Close() // not a byte of the request was written
 		return a.fail(record.ReasonNotSent)
 	}

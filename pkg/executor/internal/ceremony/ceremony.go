@@ -235,6 +235,6 @@ func (c *Ceremony) end() error {
 
 func (c *Ceremony) env(s *store.Store) *attempt.Env {
 	return &attempt.Env{
-		Store: s, Clock: c.Store.Clock, Counter: c.Counter, Reader: c.Reader, Exchanger: c.Exchanger, Settle: c.Windows.Settle, Point: c.Point,
+		Store: s, Clock: c.Store.Clock, Counter: c.Counter, Reader: c.Reader, Exchanger: c.Exchanger, Settle: c.Windows.Settle, Fresh: c.Windows.Fresh, Point: c.Point,
 	}
 }

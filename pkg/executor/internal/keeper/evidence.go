@@ -43,6 +43,7 @@ func (k *Keeper) policyDigest() (string, error) {
 		"description_charset": string(k.Charset),
 		"run_id":              k.runID,
 		"settle_ms":           k.Windows.Settle.Milliseconds(),
+		"fresh_ms":            k.Windows.Fresh.Milliseconds(),
 		"landing_s":           seconds(l.LandingWindow),
 		"test_build":          k.TestBuild,
 	})

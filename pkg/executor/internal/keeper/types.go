@@ -14,10 +14,11 @@ import (
 	"pfsensemcp/pkg/keyfile"
 )
 
-// Windows are the times that only a test build may shorten.
+// Windows are the times that only a test build may change.
 type Windows struct {
 	Settle   time.Duration // between an answer and the read that proves it
 	Patience time.Duration // between two reads that prove a counter unmoved
+	Fresh    time.Duration // at most between the last look and the first byte; 0 is the attempt's own
 }
 
 // DefaultWindows returns the windows as designed.
