@@ -278,8 +278,16 @@ func (d *Dir) Found(fill func(*os.File) error) error {
 	return d.sync()
 }
 
-// Scratch lets fill write a file that is gone afterwards, whatever happens.
+// Scratch lets fill write a copy of the store that is gone afterwards, whatever happens.
+// It must not take the room that an attempt counts on.
 func (d *Dir) Scratch(fill func(*os.File) error) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, FileName, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return errs.Wrap(err, errs.Unavailable, FileName+" cannot be inspected").WithClass(ClassPermissions)
+	}
+	if err := d.spare(uint64(st.Size) + MinSpace); err != nil {
+		return err
+	}
 	defer func() { _ = unix.Unlinkat(d.fd, copyName, 0) }() // never there for long, never read again
 	return d.fresh(copyName, fill)
 }
@@ -314,7 +322,9 @@ func (d *Dir) sync() error {
 const MinSpace = 8 << 20
 
 // Space refuses when less than MinSpace is free.
-func (d *Dir) Space() error {
+func (d *Dir) Space() error { return d.spare(MinSpace) }
+
+func (d *Dir) spare(least uint64) error {
 	if err := d.seam.Hit(seam.Space); err != nil {
 		return err
 	}
@@ -322,8 +332,8 @@ func (d *Dir) Space() error {
 	if err := unix.Fstatfs(d.fd, &st); err != nil {
 		return errs.Wrap(err, errs.Unavailable, "free space cannot be read").WithClass("disk_full")
 	}
-	if st.Bavail*uint64(st.Bsize) < MinSpace {
-		return errs.New(errs.Exhausted, "less than 8 MiB are free for the store").WithClass("disk_full").
+	if st.Bavail*uint64(st.Bsize) < least {
+		return errs.Newf(errs.Exhausted, "less than %d MiB are free for the store", (least+1<<20-1)>>20).WithClass("disk_full").
 			WithNext("make room on the file system of store_dir; nothing was begun")
 	}
 	return nil
