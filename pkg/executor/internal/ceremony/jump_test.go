@@ -49,8 +49,8 @@ func TestReview22AClockThatJumpsDuringAnExchangeLeavesNoTimeThatNeverWas(t *test
 			}
 		})
 		t.Run("uncertain, "+what, func(t *testing.T) {
-			m := during(t, ceremonytest.Options{Times: short})
-			m.FW.Fault(hang)
+			m := during(t, ceremonytest.Options{})
+			m.FW.Fault(lost)
 			m.at["send after"] = func() { m.Clock.Set(jump) }
 			k, _ := m.Changed(text)
 			m.Clock.Set(-jump)
