@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"pfsensemcp/pkg/install/internal/layout"
 )
@@ -23,17 +24,20 @@ func TestTheDaemonsTakeTheSettingsThatSetupWrites(t *testing.T) {
 	o := s.writing()
 	o.Plain, o.Pin, o.Profile, o.Toolsets = true, s.pin(t), "auditor", []string{"core", "vpn"}
 	s.must(t, o)
-	for _, tt := range []struct {
-		args []string
-		toml string
-	}{
-		{[]string{"mcpd", "serve"}, layout.McpdTOML},
-		{[]string{"executord"}, layout.ExecutordTOML},
-		{[]string{"docfetchd"}, layout.DocfetchdTOML},
-	} {
-		args := append(tt.args[1:], "--check-config", "--config", filepath.Join(s.Root, tt.toml))
-		if out, err := exec.Command(filepath.Join(bin, tt.args[0]), args...).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", tt.toml, err, out)
+	taken := func(toml string, args ...string) {
+		t.Helper()
+		args = append(args, "--check-config", "--config", filepath.Join(s.Root, toml))
+		if out, err := exec.Command(filepath.Join(bin, args[0]), args[1:]...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", toml, err, out)
 		}
 	}
+	taken(layout.McpdTOML, "mcpd", "serve")
+	taken(layout.ExecutordTOML, "executord")
+	taken(layout.DocfetchdTOML, "docfetchd")
+	s.identity(t, "ca", time.Hour)
+	s.identity(t, "cert", time.Hour)
+	o = s.witnessed()
+	o.Plain = true
+	s.must(t, o)
+	taken(layout.ExecutordTOML, "executord")
 }

@@ -65,7 +65,8 @@ type Options struct {
 	StoreID      string
 	Account      string // name of the write user
 	Lab          bool
-	TPM          string // "" is the device
+	TPM          string // "" is the device; a URL is a witness host's
+	Witness      string // directory with the certificates for that host (package pair); "" keeps those in place
 	Plain        bool   // leave executord's keys unencrypted on the disk
 
 	DocsResolver bool // let docfetchd ask the name servers of /etc/resolv.conf
@@ -155,14 +156,7 @@ func (o *Options) checkWrite() error {
 	case o.TLS == TLSPin:
 		return refuse("executord believes no certificate by its pin alone", "give the appliance a certificate that is valid for its name, and leave --tls out")
 	}
-	kind, path, ok := strings.Cut(o.tpm(), ":")
-	if !ok || kind != "device" && kind != "unix" || !plain(path, "._/-", 100) || path[0] != '/' {
-		return refuse("the TPM is neither device:PATH nor unix:PATH", "leave --tpm out: the device is /dev/tpmrm0")
-	}
-	if kind == "unix" && !o.Lab {
-		return refuse("a TPM behind a socket is for a lab", "give --lab as well, or the device")
-	}
-	return nil
+	return o.checkTPM()
 }
 
 func (o *Options) tpm() string {

@@ -65,7 +65,8 @@ func newSite(t *testing.T, c peektest.Certificate) *site {
 		},
 	}
 	s.write(t, "/etc/resolv.conf", "# x\nnameserver 192.168.1.53\nnameserver nonsense\n", 0o644)
-	s.write(t, "/etc/group", "root:x:0:\ntss:x:110:\n", 0o644)
+	s.write(t, "/etc/group", "root:x:0:\ntss:x:110:\npfsense-mcp-admin:x:120:ann\n", 0o644)
+	s.write(t, "/etc/passwd", "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n", 0o644)
 	s.write(t, "/dev/tpmrm0", "", 0o660)
 	s.write(t, "/run/systemd/system/.keep", "", 0o644)
 	s.person(t, "read.key", theKey)
@@ -296,7 +297,7 @@ func TestTheStrictestWayThatHoldsIsTaken(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.refused) || errs.Public(err).Next == "" {
 					t.Errorf("%v", err)
 				}
-				if len(s.snapshot(t)) != 4 {
+				if len(s.snapshot(t)) != 5 {
 					t.Error("something was written")
 				}
 				return
@@ -427,7 +428,7 @@ func TestSetupOfAWriterSaysWhenNoToolWillBeOffered(t *testing.T) {
 func TestExecutordsKeysAreEncryptedAtRestUnlessAPersonSaysOtherwise(t *testing.T) {
 	s := newSite(t, authority)
 	s.must(t, s.writing())
-	for _, c := range layout.WriteCredentials() {
+	for _, c := range layout.WriteCredentials(false) {
 		got := s.read(t, c.Path(true))
 		if !strings.HasPrefix(got, "sealed --name="+c.Name+" ") {
 			t.Errorf("%s: %q", c.Name, got)

@@ -1,11 +1,14 @@
 package install
 
 import (
+	"context"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
 
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/install/internal/peek"
 	"pfsensemcp/pkg/install/internal/place"
 )
 
@@ -27,6 +30,25 @@ func (h *Host) resolvers() []netip.Addr {
 		}
 	}
 	return out
+}
+
+// reachWitness adds the addresses that a unit needs for the witness host.
+func (h *Host) reachWitness(ctx context.Context, o Options, addrs []netip.Addr) ([]netip.Addr, error) {
+	t, err := peek.Parse(o.TPM)
+	if err != nil {
+		return nil, err
+	}
+	more, err := t.Addresses(ctx, h.Lookup)
+	if err != nil {
+		return nil, errs.Wrap(err, errs.Unavailable, "the witness host's name has no address, or more than 16").WithClass("connection").
+			WithNext("give the witness host by an address that stands in its certificate, or put its name into /etc/hosts")
+	}
+	addrs = slices.Concat(addrs, more)
+	if t.IsName() {
+		addrs = append(addrs, h.resolvers()...)
+	}
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	return slices.Compact(addrs), nil
 }
 
 // reach are the addresses that a unit needs for the appliance.

@@ -24,6 +24,8 @@ type Plan struct {
 	Steps []Step
 	Notes []string // what a person should know before and after
 
+	Fingerprint string // of the certificate that a witness host is to list, "" without one
+
 	trust  trust
 	sealed bool
 	make   map[string]func(context.Context) ([]byte, error) // how a key comes to be, by its path
@@ -147,6 +149,9 @@ func (h *Host) Plan(ctx context.Context, o Options, s *Seen, compared bool) (*Pl
 	if p.trust, err = o.decide(s, ca, compared); err != nil {
 		return nil, err
 	}
+	if err := p.people(h); err != nil {
+		return nil, err
+	}
 	v := p.values(h)
 	files := []place.File{
 		{Path: layout.McpdTOML, Mode: 0o644, Data: []byte(v.McpdSettings())},
@@ -188,7 +193,7 @@ func (p *Plan) values(h *Host) *layout.Values {
 	return &layout.Values{
 		URL: p.Seen.URL(), Identity: o.Identity, TLSMode: p.trust.mode, CA: p.trust.ca != nil, Pin: p.trust.pin,
 		Profile: o.Profile, Toolsets: o.Toolsets, Operators: o.Operators,
-		Write: o.Write, Lab: o.Lab, StoreID: o.StoreID, Account: o.Account, TPM: o.tpm(),
+		Write: o.Write, Lab: o.Lab, StoreID: o.StoreID, Account: o.Account, TPM: o.tpm(), Witness: o.witness(),
 		Addrs: h.reach(p.Seen),
 	}
 }
@@ -241,13 +246,19 @@ func (p *Plan) write(ctx context.Context, h *Host, v *layout.Values) ([]place.Fi
 		layout.NVAuth:         keyfile.NewCounterAuth,
 	}
 	var files []place.File
-	for _, c := range layout.WriteCredentials() {
+	for _, c := range layout.WriteCredentials(p.Remote()) {
 		f := place.File{Path: c.Path(p.sealed), Mode: 0o600, Secret: true}
 		if c.Name == layout.WriteAPIKey {
 			var err error
 			if f, err = p.key(h, f.Path, c.Path(!p.sealed), p.WriteKeyFile, "write", "--write-key-file"); err != nil {
 				return nil, err
 			}
+		} else if c.Name == layout.WitnessKey {
+			more, err := p.witness(ctx, h, v, f.Path)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, more...)
 		} else if !h.exists(f.Path) {
 			if h.exists(layout.StoreDir + "/store.db") {
 				return nil, errs.New(errs.Conflict, "there is a contract store, and its "+c.Name+" is not there").WithClass("configuration").
@@ -260,11 +271,13 @@ func (p *Plan) write(ctx context.Context, h *Host, v *layout.Values) ([]place.Fi
 		}
 		files = append(files, f)
 	}
-	groups, _ := os.ReadFile(filepath.Join(h.Root, "/etc/group"))
-	v.Sealed, v.TSS = p.sealed, strings.HasPrefix(string(groups), "tss:") || strings.Contains(string(groups), "\ntss:")
-	v.Device = strings.HasPrefix(p.tpm(), "device:") && h.exists(strings.TrimPrefix(p.tpm(), "device:"))
-	if !v.Device && !p.Lab {
-		p.Notes = append(p.Notes, "there is no TPM device here: executord will not write without one")
+	v.Sealed = p.sealed
+	if !p.Remote() {
+		v.TSS = h.group("tss")
+		v.Device = strings.HasPrefix(p.tpm(), "device:") && h.exists(strings.TrimPrefix(p.tpm(), "device:"))
+		if !v.Device && !p.Lab {
+			p.Notes = append(p.Notes, "there is no TPM device here: executord will not write without one, or the one of a witness host: --tpm https://HOST[:PORT]")
+		}
 	}
 	if p.Profile != catalog.ProfileWriteProtected {
 		p.Notes = append(p.Notes, "mcpd offers no tool for a change until setup is given --profile "+catalog.ProfileWriteProtected)

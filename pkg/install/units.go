@@ -107,7 +107,7 @@ func (h *Host) PlanRemoval(purge bool) (*Removal, error) {
 
 // storeKey says whether a path is that of a key without which the store is lost.
 func storeKey(path string) bool {
-	return slices.ContainsFunc(layout.WriteCredentials(), func(c layout.Credential) bool {
+	return slices.ContainsFunc(layout.WriteCredentials(false), func(c layout.Credential) bool {
 		return c.Name != layout.WriteAPIKey && (path == c.Path(true) || path == c.Path(false))
 	})
 }

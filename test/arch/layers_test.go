@@ -53,7 +53,7 @@ var levels = map[string]int{
 	"pkg/executor/internal/ceremony/ceremonytest": 39,                                     // for tests
 	"pkg/executor/internal/show":                  39, "pkg/executor/internal/doctor": 39, // what operators see
 	"pkg/executor/internal/watch": 40, "pkg/executor/internal/serve": 41,
-	"pkg/install/internal/layout": 35, "pkg/install/internal/place": 35, "pkg/install/internal/peek": 35,
+	"pkg/install/internal/layout": 35, "pkg/install/internal/accounts": 35, "pkg/install/internal/pair": 35, "pkg/install/internal/place": 35, "pkg/install/internal/peek": 35,
 	"pkg/install/internal/peek/peektest": 36, // for tests
 	"pkg/install/doctor/internal/derive": 36, "pkg/install/doctor/internal/finding": 36, "pkg/install/doctor/internal/host": 37, "pkg/install/doctor": 38, "pkg/install": 39,
 	"pkg/mcpserver": 40, "pkg/shim": 40, "pkg/executor": 42,

@@ -44,6 +44,7 @@ type site struct {
 	readKey  string
 	writeKey string
 	account  string
+	backend  string
 }
 
 func healthy() *site {
@@ -162,7 +163,7 @@ func (e executorOf) Doctor(context.Context, *executorpb.DoctorRequest, ...grpc.C
 }
 
 func (e executorOf) Discover(context.Context, *executorpb.DiscoverRequest, ...grpc.CallOption) (*executorpb.DiscoverResponse, error) {
-	return &executorpb.DiscoverResponse{Identity: &executorpb.Identity{ApplianceAccount: e.s.account}}, nil
+	return &executorpb.DiscoverResponse{Identity: &executorpb.Identity{ApplianceAccount: e.s.account}, Anchor: &executorpb.Anchor{Backend: e.s.backend}}, nil
 }
 
 func (s *site) run(t *testing.T, change ...func(*Config)) *Report {
@@ -323,6 +324,17 @@ func TestWriteThatIsOffIsOneLine(t *testing.T) {
 	r := s.run(t, func(c *Config) { c.Suite = false })
 	if len(r.Checks) != 1 || r.Checks[0].Status != NotConfigured || r.ExitCode(false) != ExitOK || r.ExitCode(true) != ExitFail {
 		t.Errorf("%+v, exit %d and %d", r.Checks, r.ExitCode(false), r.ExitCode(true))
+	}
+}
+
+func TestATPMIsLookedForOnThisHostUnlessAWitnessHostHasIt(t *testing.T) {
+	for backend, looked := range map[string]bool{"tpm-local": true, "tpm-remote": false} {
+		s := healthy()
+		s.backend = backend
+		r := s.run(t, func(c *Config) { c.Host = &Host{Root: t.TempDir()} })
+		if got := slices.ContainsFunc(r.Checks, func(c Check) bool { return c.ID == "tpm.device" }); got != looked {
+			t.Errorf("%s: looked for: %t", backend, got)
+		}
 	}
 }
 

@@ -64,11 +64,12 @@ func (x *examination) write() {
 		}
 		x.Add(id(c.GetCheckId()), c.GetDescription(), s, detail, next)
 	}
-	x.writeIdentity()
+	d, err := x.discover()
+	x.writeIdentity(d, err)
 	x.evidence()
 	x.distinct()
 	x.facing()
-	if x.Host != nil {
+	if x.Host != nil && d.GetAnchor().GetBackend() != "tpm-remote" { // a witness host's TPM is that host's
 		x.Host.Device(&x.List)
 	}
 }
@@ -97,14 +98,18 @@ func (x *examination) sameVersion() {
 	}
 }
 
-// writeIdentity compares what the write user may do with the seven privileges. The
-// READ key reads it: the write key may not list users.
-func (x *examination) writeIdentity() {
-	const id, what = "privileges.write_identity", "the write user may do exactly what executord needs"
-	const recipe = "mcpctl privileges --profile executor prints the seven; mcpctl setup --write prints the recipe"
+// discover asks executord what it is set up with.
+func (x *examination) discover() (*executorpb.DiscoverResponse, error) {
 	ctx, cancel := context.WithTimeout(x.ctx, within)
 	defer cancel()
-	d, err := x.Executor.Discover(ctx, &executorpb.DiscoverRequest{})
+	return x.Executor.Discover(ctx, &executorpb.DiscoverRequest{})
+}
+
+// writeIdentity compares what the write user may do with the seven privileges. The
+// READ key reads it: the write key may not list users.
+func (x *examination) writeIdentity(d *executorpb.DiscoverResponse, err error) {
+	const id, what = "privileges.write_identity", "the write user may do exactly what executord needs"
+	const recipe = "mcpctl privileges --profile executor prints the seven; mcpctl setup --write prints the recipe"
 	account := d.GetIdentity().GetApplianceAccount()
 	switch {
 	case err != nil:

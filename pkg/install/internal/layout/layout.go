@@ -26,6 +26,8 @@ const (
 	DocfetchdTOML = etc + "docfetchd.toml"
 	CAPEM         = etc + "appliance-ca.pem"
 	Authorities   = etc + "authorities.json"
+	WitnessCA     = etc + "witness-ca.pem"
+	WitnessCert   = etc + "witness-client.pem"
 	McpdDropIn    = Units + "pfsense-mcpd.service.d/appliance.conf"
 	WriteDropIn   = Units + "pfsense-executord.service.d/write.conf"
 	DocsDropIn    = Units + "pfsense-docfetchd.service.d/resolver.conf"
@@ -54,6 +56,7 @@ type Values struct {
 	StoreID string
 	Account string
 	TPM     string
+	Witness string // URL of the witness host, "" for a TPM of this one
 
 	Addrs  []netip.Addr // that the units may reach
 	Sealed bool         // executord's keys are encrypted at rest
@@ -119,10 +122,20 @@ func (v *Values) ExecutordSettings() string {
 	}
 	b.WriteString(`account = "` + v.Account + `"` + "\n")
 	b.WriteString("\n[write]\nenabled = true\n")
-	b.WriteString("\n[anchor]\nbackend = \"tpm-local\"\n" + `tpm = "` + v.TPM + `"` + "\n")
+	if v.Witness == "" {
+		b.WriteString("\n[anchor]\nbackend = \"tpm-local\"\n" + `tpm = "` + v.TPM + `"` + "\n")
+	} else {
+		b.WriteString("\n[anchor]\nbackend = \"tpm-remote\"\n\n[anchor.remote]\n" +
+			`url = "` + v.Witness + `"` + "\n" +
+			`server_ca = "` + WitnessCA + `"` + "\n" +
+			`client_cert = "` + WitnessCert + `"` + "\n" +
+			"client_key = \"/run/credentials/pfsense-executord.service/" + WitnessKey + "\"\n")
+	}
 	b.WriteString("\n[credentials]\n")
-	for _, c := range WriteCredentials() {
-		b.WriteString(c.Setting + ` = "` + c.Name + `"` + "\n")
+	for _, c := range WriteCredentials(v.Witness != "") {
+		if c.Setting != "" {
+			b.WriteString(c.Setting + ` = "` + c.Name + `"` + "\n")
+		}
 	}
 	return b.String()
 }
@@ -130,7 +143,7 @@ func (v *Values) ExecutordSettings() string {
 // Credential is one of executord's keys.
 type Credential struct {
 	Name    string // as the unit loads it
-	Setting string // as executord.toml names it
+	Setting string // as executord.toml names it in [credentials]; "" elsewhere
 }
 
 // The credentials of executord.
@@ -139,11 +152,17 @@ const (
 	AttestationKey = "attestation-key"
 	NVAuth         = "nv-auth"
 	WriteAPIKey    = "write-api-key"
+	WitnessKey     = "witness-key"
 )
 
-// WriteCredentials are executord's keys.
-func WriteCredentials() []Credential {
-	return []Credential{{RootKey, "root_key"}, {AttestationKey, "attestation_key"}, {NVAuth, "nv_auth"}, {WriteAPIKey, "api_key"}}
+// WriteCredentials are executord's keys. The secret of a witness host's counter never
+// leaves that host; executord has the key of the certificate by which it is known there.
+func WriteCredentials(witness bool) []Credential {
+	counter := Credential{NVAuth, "nv_auth"}
+	if witness {
+		counter = Credential{WitnessKey, ""}
+	}
+	return []Credential{{RootKey, "root_key"}, {AttestationKey, "attestation_key"}, counter, {WriteAPIKey, "api_key"}}
 }
 
 // Path is where a credential lies at rest.
@@ -188,14 +207,18 @@ func (v *Values) WriteUnit() string {
 	} else {
 		b.WriteString("[Unit]\n")
 	}
-	b.WriteString("After=" + after + "\n\n[Service]\n# The appliance, and the name servers when its URL holds a name; nothing else.\nRestrictAddressFamilies=AF_INET AF_INET6\n")
+	reached := "The appliance"
+	if v.Witness != "" {
+		reached += " and the witness host"
+	}
+	b.WriteString("After=" + after + "\n\n[Service]\n# " + reached + ", and the name servers when a URL holds a name; nothing else.\nRestrictAddressFamilies=AF_INET AF_INET6\n")
 	b.WriteString(allow(v.Addrs))
 	b.WriteString("# The boot id, which tells a restart of the daemon from one of the machine, is in /proc/sys.\nProcSubset=all\n")
 	if v.TSS {
 		b.WriteString("# /dev/tpmrm0 belongs to it.\nSupplementaryGroups=tss\n")
 	}
 	b.WriteString("StateDirectory=pfsense-executord\nStateDirectoryMode=0700\n")
-	for _, c := range WriteCredentials() {
+	for _, c := range WriteCredentials(v.Witness != "") {
 		kind := "LoadCredential="
 		if v.Sealed {
 			kind = "LoadCredentialEncrypted="

@@ -51,11 +51,20 @@ func TestTheDropInsAreThoseThatTheUnitsWereTriedWith(t *testing.T) {
 
 func TestExecutordsSettingsNameTheCredentialsThatItsUnitLoads(t *testing.T) {
 	for _, sealed := range []bool{false, true} {
-		v := &Values{Write: true, Sealed: sealed, StoreID: "office", Account: "w", URL: "https://192.0.2.1", TLSMode: "strict", TPM: "device:/dev/tpmrm0"}
-		toml, unit := v.ExecutordSettings(), v.WriteUnit()
-		for _, c := range WriteCredentials() {
-			if !strings.Contains(toml, c.Setting+` = "`+c.Name+`"`) || !strings.Contains(unit, "="+c.Name+":"+c.Path(sealed)+"\n") {
-				t.Errorf("%s: settings and unit differ", c.Name)
+		for _, witness := range []string{"", "https://192.0.2.7:7443"} {
+			v := &Values{Write: true, Sealed: sealed, StoreID: "office", Account: "w", URL: "https://192.0.2.1", TLSMode: "strict", TPM: "device:/dev/tpmrm0", Witness: witness}
+			toml, unit := v.ExecutordSettings(), v.WriteUnit()
+			for _, c := range WriteCredentials(witness != "") {
+				named := c.Setting + ` = "` + c.Name + `"`
+				if c.Name == WitnessKey {
+					named = `client_key = "/run/credentials/pfsense-executord.service/witness-key"`
+				}
+				if !strings.Contains(toml, named) || !strings.Contains(unit, "="+c.Name+":"+c.Path(sealed)+"\n") {
+					t.Errorf("%s: settings and unit differ", c.Name)
+				}
+			}
+			if got := strings.Contains(toml+unit, "nv-auth"); got != (witness == "") {
+				t.Errorf("with the counter at %q the secret of one is named: %t", witness, got)
 			}
 		}
 	}

@@ -142,7 +142,7 @@ func Look(ctx context.Context, t Target, o Options) (*Seen, error) {
 			return nil, errs.New(errs.Invalid, "the CA file holds no certificate").WithClass("tls").WithNext("give a PEM file with the appliance's CA certificate")
 		}
 	}
-	addrs, err := t.addrs(ctx, o)
+	addrs, err := t.Addresses(ctx, o.Lookup)
 	if err != nil {
 		return nil, err
 	}
@@ -153,11 +153,12 @@ func Look(ctx context.Context, t Target, o Options) (*Seen, error) {
 	return t.seen(chain, addrs, pool, o), nil
 }
 
-func (t Target) addrs(ctx context.Context, o Options) ([]netip.Addr, error) {
+// Addresses are those of the host, sorted.
+func (t Target) Addresses(ctx context.Context, lookup func(ctx context.Context, host string) ([]netip.Addr, error)) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(t.Host); err == nil {
 		return []netip.Addr{ip}, nil
 	}
-	addrs, err := o.Lookup(ctx, t.Host)
+	addrs, err := lookup(ctx, t.Host)
 	for i := range addrs {
 		addrs[i] = addrs[i].Unmap().WithZone("")
 	}

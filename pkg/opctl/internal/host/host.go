@@ -28,7 +28,7 @@ import (
 // Commands are the rows of mcpctl's table.
 func Commands() []cli.Command {
 	return []cli.Command{
-		{Name: "setup", Args: "[--write] [--dry-run]", Help: "set this host up for an appliance; root", Example: "mcpctl setup --url https://fw.example --identity reader --key-file read.key", Run: setup},
+		{Name: "setup", Args: "[--write] [--dry-run]", Help: "set this host up for an appliance; root", Example: "mcpctl setup --dry-run --url https://fw.example", Run: setup},
 		{Name: "uninstall", Args: "[--dry-run]", Help: "undo setup; the contract store stays", Example: "mcpctl uninstall --dry-run", Run: uninstall},
 		{
 			Name: "doctor", Args: "[suite|write] [--json]", Help: "check everything, say what to do next", Example: "mcpctl doctor suite",

@@ -57,7 +57,8 @@ func setupFlags(fs *flag.FlagSet, o *install.Options, a *acts) {
 	fs.StringVar(&o.StoreID, "store-id", "", "`NAME` of the contract store; lab-NAME in a lab")
 	fs.StringVar(&o.Account, "account", "", "`NAME` of the appliance's user for writing")
 	fs.BoolVar(&o.Lab, "lab", false, "a software TPM may stand for the hardware one")
-	fs.StringVar(&o.TPM, "tpm", "", "`WHERE`: device:PATH, in a lab unix:PATH")
+	fs.StringVar(&o.TPM, "tpm", "", "`WHERE`: device:PATH, or the URL of a witness host")
+	fs.StringVar(&o.Witness, "witness", "", "`DIR` with its ca.pem, and cert.pem and key.pem for it")
 	fs.BoolVar(&o.Plain, "plain", false, "leave executord's keys unencrypted on the disk")
 	fs.BoolVar(&o.DocsResolver, "docs-resolver", false, "let docfetchd ask a name server on a private address")
 	fs.BoolVar(&a.noStart, "no-start", false, "enable and start nothing")
@@ -92,7 +93,20 @@ func ask(ctx context.Context, e cli.Env, h *install.Host, o *install.Options) er
 		}
 		*q.to = line
 	}
-	return nil
+	return askCounter(ctx, e, h, o)
+}
+
+// askCounter asks a person who sets writing up for the first time where the counter is.
+func askCounter(ctx context.Context, e cli.Env, h *install.Host, o *install.Options) (err error) {
+	if o.Write && o.TPM == "" && !h.Writes() {
+		if o.TPM, err = e.Line(ctx, "Where the TPM is, or the URL of a witness host (https://HOST[:PORT])", "device:/dev/tpmrm0"); err != nil {
+			return err
+		}
+	}
+	if o.Write && o.Remote() && o.Witness == "" && !h.HasWitness() {
+		o.Witness, err = e.Line(ctx, "Directory with its authority's certificate (ca.pem), and the one for it (cert.pem, key.pem)", "")
+	}
+	return err
 }
 
 // carryOut looks at the appliance, shows the plan, and does it.
@@ -217,8 +231,17 @@ The two identities, by hand on the appliance (System, User Manager):
 Then, for the ceremony:
   5. each owner, on a machine of their own, never on this one: mcpsign keygen
   6. put the public keys into /etc/pfsense-mcp/authorities.json (root, 644)
-  7. systemctl restart pfsense-executord; mcpctl anchor plan, provision and seed
-  8. mcpctl keys pins -o pins.json, compared by two people; a copy for each owner
+`)
+	if !p.Remote() {
+		fmt.Fprintln(e.Out, "  7. systemctl restart pfsense-executord; mcpctl anchor plan, provision and seed")
+	} else {
+		fmt.Fprintf(e.Out, `  7. on the witness host (man executord-witness): executord witness provision; in
+     executord-witness.toml this host's certificate, and its address in the drop-in:
+       advance = ["%s"]
+     then here: systemctl restart pfsense-executord; mcpctl anchor status and seed
+`, p.Fingerprint)
+	}
+	fmt.Fprint(e.Out, `  8. mcpctl keys pins -o pins.json, compared by two people; a copy for each owner
   9. mcpctl doctor write
 `)
 	if profile != catalog.ProfileWriteProtected {

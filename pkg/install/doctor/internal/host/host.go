@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/install/doctor/internal/finding"
+	"pfsensemcp/pkg/install/internal/accounts"
 )
 
 // Host is the machine that the package is installed on. Every path is below Root.
@@ -104,12 +105,12 @@ func (h *Host) at(path string) string { return filepath.Join(h.Root, path) }
 // groups checks that the inner sockets are mcpd's alone.
 func (x *examination) groups() {
 	const id, what = "group.pfsense-mcpd", "nobody but the user pfsense-mcpd is in the group pfsense-mcpd"
-	a, err := readAccounts(x.at("/etc/passwd"), x.at("/etc/group"))
+	a, err := accounts.Read(x.Root)
 	if err != nil {
 		x.Add(id, what, finding.Unknown, "the files of users and groups cannot be read", "")
 		return
 	}
-	members, ok := a.members(groupMcpd)
+	members, ok := a.Members(groupMcpd)
 	others := slices.DeleteFunc(members, func(m string) bool { return m == groupMcpd })
 	switch {
 	case !ok:
@@ -119,14 +120,29 @@ func (x *examination) groups() {
 	default:
 		x.Add(id, what, finding.Pass, "", "")
 	}
+	x.operators(a)
 	const clients = "group.operators"
-	both, _ := a.members(groupClients)
-	admins, _ := a.members(groupAdmin)
+	both, _ := a.Members(groupClients)
+	admins, _ := a.Members(groupAdmin)
 	both = slices.DeleteFunc(both, func(m string) bool { return !slices.Contains(admins, m) })
 	if len(both) > 0 {
 		x.Add(clients, "nobody both runs MCP clients and operates", finding.Warn, "in both groups: "+names(both)+": a model acts with an account that may approve", "give operators another account than the one whose MCP client runs")
 	} else {
 		x.Add(clients, "nobody both runs MCP clients and operates", finding.Pass, "", "")
+	}
+}
+
+// operators checks that somebody can approve and look who is not root: root can, and a
+// site where root does every day's work has one account for everything.
+func (x *examination) operators(a accounts.Accounts) {
+	const id, what = "operators.present", "somebody operates who is not root"
+	switch members, ok := a.Members(groupAdmin); {
+	case !ok:
+		x.Add(id, what, finding.Fail, "there is no group "+groupAdmin, "systemd-sysusers pfsense-mcp.conf")
+	case len(members) == 0:
+		x.Add(id, what, finding.Warn, "the group "+groupAdmin+" has no member", "mcpctl setup --operator USER, then usermod -aG "+groupAdmin+" USER; it counts from the next login on")
+	default:
+		x.Add(id, what, finding.Pass, "", "")
 	}
 }
 
@@ -151,7 +167,7 @@ func (h *Host) look(path string) (entry, error) {
 // directories checks the first wall of each socket.
 func (x *examination) directories() {
 	const id, what = "runtime.directories", "each socket stands in a directory of root and of its group"
-	a, err := readAccounts(x.at("/etc/passwd"), x.at("/etc/group"))
+	a, err := accounts.Read(x.Root)
 	if err != nil {
 		x.Add(id, what, finding.Unknown, "the files of users and groups cannot be read", "")
 		return
@@ -171,7 +187,7 @@ func (x *examination) directories() {
 	check(runDir, fs.ModeDir|0o755, 0, false)
 	hidden := false
 	for _, s := range sockets {
-		gid, known := a.gids[s.group]
+		gid, known := a.GID(s.group)
 		dir := filepath.Join(runDir, s.name)
 		check(dir, fs.ModeDir|0o750, gid, known)
 		path := filepath.Join(dir, s.name+".sock")
@@ -301,12 +317,12 @@ func (h *Host) Device(l *finding.List) {
 		x.Add(id, what, finding.Unknown, "there is no "+tpmDevice+" here", "with tpm-remote the witness host has it; else load the kernel's TPM driver")
 		return
 	}
-	a, err := readAccounts(x.at("/etc/passwd"), x.at("/etc/group"))
+	a, err := accounts.Read(x.Root)
 	if err != nil {
 		x.Add(id, what, finding.Unknown, "the files of users and groups cannot be read", "")
 		return
 	}
-	members, _ := a.members(tpmGroup)
+	members, _ := a.Members(tpmGroup)
 	others := slices.DeleteFunc(members, func(m string) bool { return m == "pfsense-executord" || m == tpmGroup })
 	switch {
 	case e.mode.Perm()&0o006 != 0:

@@ -1,9 +1,17 @@
-package host
+// Package accounts owns what the files of users and groups say.
+//
+// install and doctor import it. Directories elsewhere are not asked: the users and groups
+// of the suite are local ones, and its daemons, which are static programs, know no other.
+//
+// The attack it stops: a member of a group who is counted nowhere because the group is
+// their own one.
+package accounts
 
 import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,26 +21,27 @@ import (
 // maxAccounts bounds each of the two files, in bytes.
 const maxAccounts = 4 << 20
 
-// accounts is what /etc/passwd and /etc/group say. Directories elsewhere are not
-// asked: the users and groups of the suite are local ones.
-type accounts struct {
+// Accounts is what /etc/passwd and /etc/group say.
+type Accounts struct {
+	users   map[string]bool
 	gids    map[string]uint32
 	listed  map[string][]string // members that a group names
 	primary map[uint32][]string // users whose own group has the number
 }
 
-func readAccounts(passwd, group string) (accounts, error) {
-	p, errP := readSmall(passwd)
-	g, errG := readSmall(group)
+// Read reads both files below a root.
+func Read(root string) (Accounts, error) {
+	p, errP := readSmall(filepath.Join(root, "/etc/passwd"))
+	g, errG := readSmall(filepath.Join(root, "/etc/group"))
 	if err := errors.Join(errP, errG); err != nil {
-		return accounts{}, err
+		return Accounts{}, err
 	}
-	return parseAccounts(p, g), nil
+	return Parse(p, g), nil
 }
 
-// parseAccounts reads both files; a line that is none says nothing.
-func parseAccounts(passwd, group string) accounts {
-	a := accounts{gids: map[string]uint32{}, listed: map[string][]string{}, primary: map[uint32][]string{}}
+// Parse reads the text of both files; a line that is none says nothing.
+func Parse(passwd, group string) Accounts {
+	a := Accounts{users: map[string]bool{}, gids: map[string]uint32{}, listed: map[string][]string{}, primary: map[uint32][]string{}}
 	for line := range strings.Lines(group) {
 		f := strings.Split(strings.TrimRight(line, "\n"), ":")
 		if len(f) != 4 {
@@ -55,14 +64,24 @@ func parseAccounts(passwd, group string) accounts {
 			continue
 		}
 		if gid, err := strconv.ParseUint(f[3], 10, 32); err == nil {
+			a.users[f[0]] = true
 			a.primary[uint32(gid)] = append(a.primary[uint32(gid)], f[0])
 		}
 	}
 	return a
 }
 
-// members returns who is in a group, by its list or as the user's own group.
-func (a accounts) members(group string) ([]string, bool) {
+// User says whether there is a user of this name.
+func (a Accounts) User(name string) bool { return a.users[name] }
+
+// GID returns the number of a group.
+func (a Accounts) GID(group string) (uint32, bool) {
+	gid, ok := a.gids[group]
+	return gid, ok
+}
+
+// Members returns who is in a group, by its list or as the user's own group.
+func (a Accounts) Members(group string) ([]string, bool) {
 	gid, ok := a.gids[group]
 	if !ok {
 		return nil, false
