@@ -132,11 +132,21 @@ type running struct {
 	stop   func() // and wait
 }
 
+// start runs a server that waits for its executord as long as a busy host may need.
 func start(t *testing.T, cfg Config) *running {
+	t.Helper()
+	return startBound(t, cfg, time.Minute, time.Minute)
+}
+
+// startBound is start with the times that a look and the look of a call may take.
+func startBound(t *testing.T, cfg Config, look, again time.Duration) *running {
 	t.Helper()
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.write != nil {
+		s.write.tool.Bound(look, again)
 	}
 	dir, err := os.MkdirTemp("", "mcp") // t.TempDir can be longer than a socket's path
 	if err != nil {

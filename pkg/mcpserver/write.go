@@ -87,7 +87,7 @@ func (s *Server) sets() (all *extras.Set, now func() *extras.Set) {
 }
 
 // look asks executord whether the tool may be offered, for the session of ctx.
-// It takes a quarter of a second at most.
+// It takes two seconds at most.
 func (s *Server) look(ctx context.Context) bool {
 	ok := s.write.tool.Look(ctx)
 	if ok {

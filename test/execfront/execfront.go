@@ -116,12 +116,14 @@ func (f *Front) wait(ctx context.Context) error {
 
 // GetWriteStatus implements executor.v1.Front.
 func (f *Front) GetWriteStatus(ctx context.Context, _ *executorpb.GetWriteStatusRequest) (*executorpb.GetWriteStatusResponse, error) {
+	f.mu.Lock()
+	f.looks++ // those that hang too
+	f.mu.Unlock()
 	if err := f.wait(ctx); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.looks++
 	if f.status == nil {
 		return &executorpb.GetWriteStatusResponse{}, nil
 	}

@@ -46,7 +46,7 @@ var ErrArguments = errors.New("the arguments are alias_name and description, a t
 // request; its own row ends that after 15 s.
 const (
 	callWithin  = 30 * time.Second // a turn, a look and the question together
-	statusAgain = 2 * time.Second  // for an executord that is just being restarted
+	statusAgain = 5 * time.Second  // for an executord that is just being restarted
 	askWithin   = 15 * time.Second
 )
 
@@ -77,7 +77,7 @@ func (t *Tool) Call(ctx context.Context, uid uint32, args []byte) (State, error)
 	defer leave()
 	// The offer is judged again for every call: executord may have been replaced
 	// since the tool was listed.
-	if !t.learn(ctx, statusAgain, grpc.WaitForReady(true)) {
+	if !t.learn(ctx, t.again, grpc.WaitForReady(true)) {
 		return Refused, nil
 	}
 	asking, done := context.WithTimeout(ctx, askWithin)

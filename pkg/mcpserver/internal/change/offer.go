@@ -16,8 +16,9 @@ import (
 
 // lookWithin bounds what a look at executord may delay: the start of a session
 // and tools/list. It answers from memory, on the same host; whoever says nothing
-// for so long offers nothing.
-const lookWithin = 250 * time.Millisecond
+// for so long offers nothing. A busy host must not come to the end of it: the tool
+// would vanish from a list, and every session be told so.
+const lookWithin = 2 * time.Second
 
 // Tool is the tool. It is no READ tool, by type: what runs those cannot run it,
 // and the other way round. It is safe for concurrent use.
@@ -26,6 +27,8 @@ type Tool struct {
 	front   executorpb.FrontClient
 	log     *slog.Logger
 	changed func(offered bool)
+	within  time.Duration // lookWithin
+	again   time.Duration // statusAgain
 
 	lanes lanes
 	quiet logging.Quiet // calls that executord did not answer
@@ -56,8 +59,16 @@ type look struct {
 // at executord, behind conn, says so. changed is called with every change of
 // that, one call at a time and in their order; it must not call the Tool.
 func New(entry catalog.Write, conn grpc.ClientConnInterface, log *slog.Logger, changed func(offered bool)) *Tool {
-	return &Tool{entry: entry, front: executorpb.NewFrontClient(conn), log: log, changed: changed}
+	return &Tool{
+		entry: entry, front: executorpb.NewFrontClient(conn), log: log, changed: changed,
+		within: lookWithin, again: statusAgain,
+	}
 }
+
+// Bound sets how long a look, and the one of a call, wait for executord. Tests alone
+// call it, before anything else: those with a real executord must not depend on how
+// fast the host is.
+func (t *Tool) Bound(look, again time.Duration) { t.within, t.again = look, again }
 
 // Name returns the tool's name.
 func (t *Tool) Name() string { return t.entry.Tool }
@@ -95,7 +106,7 @@ func (t *Tool) Look(ctx context.Context) bool {
 }
 
 func (t *Tool) share(ctx context.Context, l *look) {
-	l.ok = t.learn(ctx, lookWithin)
+	l.ok = t.learn(ctx, t.within)
 	t.mu.Lock()
 	t.running = nil
 	t.mu.Unlock()

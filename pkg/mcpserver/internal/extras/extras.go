@@ -30,8 +30,8 @@ import (
 )
 
 // guidanceWithin bounds the question to guidanced: it sits on the same host and
-// looks into a compiled table.
-const guidanceWithin = 2 * time.Second
+// looks into a compiled table. The rest is for a host that is busy.
+const guidanceWithin = 10 * time.Second
 
 // Tool is a registered tool.
 type Tool struct {

@@ -54,9 +54,10 @@ const maxKey = 64
 
 // A daemon that is there and says nothing, a stopped one say, must be named well
 // before the call's own deadline ends the call with an advice about rows.
-// guidanced only looks things up; docfetchd may have to fetch first.
+// guidanced only looks things up, and has what a busy host adds to that; docfetchd
+// may have to fetch first.
 const (
-	guidancedWithin = 3 * time.Second
+	guidancedWithin = 10 * time.Second
 	docfetchdWithin = 40 * time.Second
 )
 

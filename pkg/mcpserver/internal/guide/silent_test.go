@@ -56,7 +56,7 @@ func TestADaemonThatSaysNothingIsNamedBeforeTheCallsOwnDeadline(t *testing.T) {
 		{"official", `{"capability":"FIREWALL_READ"}`, func(ctx context.Context, args []byte) error {
 			_, err := official(ctx, pfrest.Caller{}, args, nil)
 			return err
-		}, 3 * time.Second},
+		}, 10 * time.Second},
 		{"topic", `{"query_mode":"topic","topic":"ENDPOINT_TYPES"}`, func(ctx context.Context, args []byte) error {
 			_, err := api(ctx, pfrest.Caller{}, args, nil)
 			return err

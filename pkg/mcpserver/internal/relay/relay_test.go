@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -139,7 +140,6 @@ func TestWhatIsNoFileOfTheThreeKindsIsLeftAlone(t *testing.T) {
 	} {
 		r.put(t, name, "x", time.Minute)
 	}
-	r.put(t, "young.authorization.json", "x", 0)
 	r.put(t, "old.authorization.json", "x", 2*time.Hour)
 	r.put(t, "future.authorization.json", "x", -time.Hour)
 	for _, err := range []error{
@@ -175,6 +175,20 @@ func TestWhatIsNoFileOfTheThreeKindsIsLeftAlone(t *testing.T) {
 	}
 	if b, err := r.read(looked); err == nil {
 		t.Errorf("another file than the one looked at was read: %q", b)
+	}
+}
+
+func TestAFileIsLeftAloneUntilItHasSettled(t *testing.T) {
+	r := newRig(t)
+	r.put(t, "young.authorization.json", "x", 0)
+	info, err := r.root.Lstat("young.authorization.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range map[time.Duration]int{0: 0, settled - 1: 0, settled: 1, maxAge: 1, maxAge + 1: 0} {
+		if due, err := r.due(info.ModTime().Add(after)); err != nil || len(due) != want {
+			t.Errorf("%v after it was written: %d files, %v", after, len(due), err)
+		}
 	}
 }
 
@@ -217,17 +231,21 @@ func TestAFullInboxIsPassedOnSlowerThanDenialsLockOut(t *testing.T) {
 	if n := 10 * time.Minute / every; n > 20 {
 		t.Errorf("%d files in ten minutes", n)
 	}
-	r := newRig(t)
-	for i := range maxFiles + 50 {
-		r.put(t, fmt.Sprintf("%d.authorization.json", i), "x", time.Minute)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if err := r.Run(ctx); err != nil {
-		t.Error(err)
-	}
-	if len(r.files) != 1 {
-		t.Errorf("%d files at once", len(r.files))
+	for during, want := range map[time.Duration]int{every - 1: 1, 3*every + every/2: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			for i := range maxFiles + 50 {
+				r.put(t, fmt.Sprintf("%d.authorization.json", i), "x", time.Minute)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), during)
+			defer cancel()
+			if err := r.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			if len(r.files) != want {
+				t.Errorf("%d files within %v, want %d", len(r.files), during, want)
+			}
+		})
 	}
 }
 

@@ -229,5 +229,6 @@ func Refuse(nc net.Conn, e *errs.Error) {
 	_ = nc.Close()
 }
 
-// refuseWithin bounds the farewell: the line fits into any socket's buffer.
-const refuseWithin = time.Second
+// refuseWithin bounds the farewell: the line fits into any socket's buffer, so that
+// only a host too busy to begin with it could come to the end of this.
+const refuseWithin = writeBlocked
