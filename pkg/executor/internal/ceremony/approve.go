@@ -236,8 +236,11 @@ func (c *Ceremony) begin(ctx context.Context, run func(context.Context, func(rec
 	first := make(chan answer[record.Contract], 1)
 	var once sync.Once
 	tell := func(k record.Contract, err error) { once.Do(func() { first <- answer[record.Contract]{k, err} }) }
-	if err := c.hand(ctx, job{ctx: ctx, done: func() {}, run: func(ctx context.Context) error {
-		err := run(ctx, func(k record.Contract) { tell(k, nil) })
+	if err := c.hand(ctx, job{ctx: ctx, done: func() {}, run: func(turn context.Context) error {
+		err := left(ctx)
+		if err == nil {
+			err = run(turn, func(k record.Contract) { tell(k, nil) })
+		}
 		tell(record.Contract{}, err) // nothing has begun
 		return err
 	}}); err != nil {

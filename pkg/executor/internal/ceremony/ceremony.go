@@ -110,10 +110,19 @@ func (c *Ceremony) hand(ctx context.Context, j job) error {
 	case c.jobs <- j:
 		return nil
 	case <-ctx.Done():
-		return errs.Wrap(ctx.Err(), errs.Expired, "executord is busy with another step").WithClass("busy").WithNext("ask again in a minute; nothing was begun")
+		return left(ctx)
 	case <-c.stopped:
 		return errs.New(errs.Unavailable, "executord is stopping").WithClass("stopping").WithNext("ask again when it has been started; nothing was begun")
 	}
+}
+
+// left is the answer to a caller who left before the step began, nil for one who is
+// there. The writer looks too: of two that can go on, a select takes either.
+func left(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return errs.Wrap(ctx.Err(), errs.Expired, "executord is busy with another step").WithClass("busy").WithNext("ask again in a minute; nothing was begun")
 }
 
 // broken is the answer when the writer ended in the midst of a step.
@@ -139,8 +148,10 @@ type answer[A any] struct {
 func step[A any](ctx context.Context, c *Ceremony, run func(context.Context) (A, error)) (A, error) {
 	out := make(chan answer[A], 1)
 	var made answer[A] // the writer's alone
-	err := c.hand(ctx, job{ctx: ctx, done: func() { out <- made }, run: func(ctx context.Context) error {
-		made.is, made.err = run(ctx)
+	err := c.hand(ctx, job{ctx: ctx, done: func() { out <- made }, run: func(turn context.Context) error {
+		if made.err = left(ctx); made.err == nil {
+			made.is, made.err = run(turn)
+		}
 		return made.err
 	}})
 	if err != nil {
@@ -163,14 +174,15 @@ func await[A any](ctx context.Context, c *Ceremony, from <-chan A) (a A, err err
 	case a = <-from:
 		return a, nil
 	case <-ctx.Done():
-		return a, late(ctx)
+		err = late(ctx)
 	case <-c.stopped:
+		err = broken()
 	}
 	select {
-	case a = <-from: // to the writer's last step
+	case a = <-from: // it came at the same time
 		return a, nil
 	default:
-		return a, broken()
+		return a, err
 	}
 }
 
@@ -179,7 +191,7 @@ func await[A any](ctx context.Context, c *Ceremony, from <-chan A) (a A, err err
 func (c *Ceremony) Run(ctx context.Context) error {
 	defer close(c.stopped) // in a panic too: who waits gets an answer, and the process ends
 	c.ending = func() bool { return ctx.Err() != nil }
-	tick := time.NewTicker(tendEvery)
+	tick := time.NewTicker(cmp.Or(c.Windows.Tend, tendEvery))
 	defer tick.Stop()
 	for {
 		select {
