@@ -94,6 +94,20 @@ func TestReview21NoAttemptBeginsWhileTheProcessEnds(t *testing.T) {
 	}
 }
 
+// What is due is settled although nobody asks for anything.
+func TestTheWriterLooksAfterWhatIsDueByItself(t *testing.T) {
+	m := during(t, ceremonytest.Options{Config: func(c *ceremony.Config) { c.Windows.Tend = time.Millisecond }})
+	k := m.Authorized(text)
+	m.Clock.Pass(16 * time.Minute)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if done, _ := m.Contract(k.ContractID); done.State == record.Expired {
+			return
+		} else if time.Now().After(end) {
+			t.Fatal(done.State)
+		}
+	}
+}
+
 // 9.2: a poll of a verified change reads the appliance once a minute, however many come.
 func TestPollsThatComeTogetherShareOneLook(t *testing.T) {
 	m := during(t, ceremonytest.Options{})

@@ -18,6 +18,7 @@ import (
 type Windows struct {
 	Settle   time.Duration // between an answer and the read that proves it
 	Patience time.Duration // between two reads that prove a counter unmoved
+	Tend     time.Duration // between the writer's own looks after what is due; 0 is 5 s
 	Fresh    time.Duration // at most between the last look and the first byte; 0 is the attempt's own
 }
 

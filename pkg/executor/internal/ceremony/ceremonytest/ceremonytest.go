@@ -106,7 +106,8 @@ func New(t testing.TB, o Options) *House {
 		Attestation: keyfile.Attestation{KeyID: artifacttest.ExecutorID, Key: artifacttest.KeyX()},
 		Counter:     h.Counter, Reader: reader, Exchanger: x, Challenge: func(c [32]byte) [32]byte { return c },
 		Enabled: true, AuthorizationMax: artifact.MaxAuthorization, Charset: change.Printable,
-		Windows: ceremony.Windows{Settle: 5 * time.Millisecond, Patience: time.Millisecond},
+		// Tests say when the writer looks after what is due.
+		Windows: ceremony.Windows{Settle: 5 * time.Millisecond, Patience: time.Millisecond, Tend: 24 * time.Hour},
 		BuildID: "sha256:" + hex.EncodeToString(make([]byte, 32)), Account: "mcp-writer",
 	}
 	h.Config.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
