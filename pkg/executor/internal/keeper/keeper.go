@@ -27,6 +27,7 @@ type Keeper struct {
 	complete   atomic.Bool                 // the provisioning record is there
 	settled    atomic.Bool                 // what a former process left has been settled
 	quarantine atomic.Pointer[string]
+	verifying  chan struct{} // holds a token while no verification runs
 
 	mu     sync.Mutex
 	target string // appliance_target_digest as last read
@@ -40,7 +41,8 @@ type Keeper struct {
 func Open(ctx context.Context, c Config) (*Keeper, error) {
 	run := make([]byte, 16)
 	_, _ = rand.Read(run) // it never fails
-	k := &Keeper{Config: c, runID: hex.EncodeToString(run)}
+	k := &Keeper{Config: c, runID: hex.EncodeToString(run), verifying: make(chan struct{}, 1)}
+	k.verifying <- struct{}{}
 	k.Store.Progress = nil // it is for this start alone: whoever hears it is not there later
 	if k.Log == nil {
 		k.Log = slog.New(slog.DiscardHandler)
