@@ -57,6 +57,25 @@ func TestWhatIsASecretIsTakenOut(t *testing.T) {
 		"client_secret=abc":                                "client_secret=[scrubbed]",
 		"myApiKey: abc":                                    "myApiKey: [scrubbed]",
 		"'password=a b' c":                                 "'password=[scrubbed]' c",
+		// As people write it: what stands between is not the secret.
+		"wifi password is: hunter2":        "wifi password is: [scrubbed]",
+		"Passwort lautet hunter2":          "Passwort lautet [scrubbed]",
+		"password - hunter2":               "password - [scrubbed]",
+		"password – hunter2 (old)":         "password – [scrubbed] (old)",
+		"password -> hunter2":              "password -> [scrubbed]",
+		"password:: hunter2":               "password:: [scrubbed]",
+		"password: - hunter2":              "password: - [scrubbed]",
+		"password (admin): hunter2":        "password (admin): [scrubbed]",
+		"password for the switch: hunter2": "password for the switch: [scrubbed]",
+		"password\u00a0hunter2":            "password\u00a0[scrubbed]",
+		"password\u200b: hunter2":          "password\u200b: [scrubbed]",
+		"password： hunter2":                "password： [scrubbed]",
+		"pre-shared key: hunter2":          "pre-shared key: [scrubbed]",
+		"WPA2 key = hunter2":               "WPA2 key = [scrubbed]",
+		"API key: hunter2":                 "API key: [scrubbed]",
+		"Wi-Fi-Key: hunter2":               "Wi-Fi-Key: [scrubbed]",
+		"password -":                       "password [scrubbed]",
+		"password is":                      "password [scrubbed]",
 		// Headers and tokens.
 		"Authorization: Basic dXNlcjpwdw== x\ny":                 "Authorization: [scrubbed]\ny",
 		`curl -H "X-API-Key: abc" https://h`:                     `curl -H "X-API-Key: [scrubbed]" https://h`,
@@ -128,7 +147,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "--- a ---", "-----", "-----BEGIN", "------BEGIN x",
 		"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t", "password [scrubbed]", "https://[scrubbed]@h", "password_policy: strong", "api_key_id=3",
 		"secret_file=/etc/x", "disk: da0", "task = 5", "community: Freifunk", "0123456789abcdef0123456789abcdef", "-p 22", "credits: 5",
-		"tls-auth ta.key 1", "echo $1 $2", "$1$", "costs $20", "awk '{print $1$2}'", "$a$b$c", "cookie banner", "authorization by RADIUS",
+		"tls-auth ta.key 1", "password - reset by mail", "password for guests", "password for guests, see https://h/x", "public key: AAAA", "API key rotation", "echo $1 $2", "$1$", "costs $20", "awk '{print $1$2}'", "$a$b$c", "cookie banner", "authorization by RADIUS",
 	} {
 		if got, changed := Scrub(s, false); got != s || changed {
 			t.Errorf("%q became %q", s, got)

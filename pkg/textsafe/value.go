@@ -1,6 +1,9 @@
 package textsafe
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // value takes out the secret that follows the word s[from:end], if one does, and
 // returns where to go on.
@@ -21,21 +24,21 @@ func (sc *scan) value(from, end int, u use, option bool) int {
 		return sc.element(p + 1)
 	}
 	sep := sc.blanks(p)
+	n := sc.sign(sep)
 	switch {
 	case u == bearer:
 		return sc.bearerToken(p, sep, end)
-	case sep < len(s) && (s[sep] == '=' || s[sep] == ':') && u&(assigned|header) != 0:
-		p = sep + 1
-		for p < len(s) && (s[p] == '=' || s[p] == '>') {
-			p++
+	case n > 0 && u&(assigned|header) != 0:
+		for p = sep; n > 0 || p < len(s) && s[p] == '>'; n = sc.sign(p) {
+			p += max(n, 1)
 		}
-		p = sc.blanks(p)
+		p, _ = sc.lead(sc.blanks(p))
 	case sep > p && u&bare != 0:
-		p = sep
-		if w := sc.wordAt(p); strings.EqualFold(w, "is") && sc.blanks(p+2) > p+2 {
-			p = sc.blanks(p + 2)
-		} else if !sc.strict && !option && isIdle(w) {
-			return end
+		said := false
+		if p, said = sc.lead(sep); !said && !sc.strict && !option && isIdle(sc.wordAt(p)) {
+			if p = sc.purpose(p); p < 0 {
+				return end
+			}
 		}
 	case sep > p && u&quoted != 0 && sc.quoteAt(sep) > 0:
 		p = sep
@@ -43,6 +46,68 @@ func (sc *scan) value(from, end int, u use, option bool) int {
 		return end
 	}
 	return sc.text(p, end, from, around, u, option)
+}
+
+// maxLead is how many signs and words may stand between a word and its secret.
+const maxLead = 4
+
+// lead returns where the secret begins behind what people write in front of it:
+// "password - X", "password is: X", "password (admin): X". said is true when one
+// of them says that what follows is the secret and no prose. A sign with nothing
+// behind it is the secret itself.
+func (sc *scan) lead(p int) (at int, said bool) {
+	for range maxLead {
+		w := sc.wordAt(p)
+		next := 0
+		switch strings.ToLower(strings.TrimRight(w, ":=")) {
+		case "is", "ist", "lautet":
+			said, next = true, len(w)
+		case "", "-", "->", "=>", "–", "—", "→":
+			next = len(w)
+		default:
+			if next = strings.IndexByte(sc.s[p:min(sc.lineEnd(p), p+maxWord)], ')') + 1; next == 0 || w[0] != '(' {
+				return p, said
+			}
+			sign := sc.blanks(p + next)
+			if sc.sign(sign) == 0 { // "password (Bitwarden)"
+				return p, said
+			}
+			said, next = true, sign+sc.sign(sign)-p
+		}
+		q := sc.blanks(p + next)
+		if next == 0 || q == p+next || q >= len(sc.s) || sc.s[q] == '\n' || sc.s[q] == '\r' {
+			return p, said
+		}
+		p = q
+	}
+	return p, said
+}
+
+// purpose returns where the secret begins behind "for the switch:" at p, -1 when
+// there is no such thing.
+func (sc *scan) purpose(p int) int {
+	switch strings.ToLower(sc.wordAt(p)) {
+	case "for", "of", "on", "to":
+	default:
+		return -1
+	}
+	line := sc.s[p:min(sc.lineEnd(p), p+maxWord)]
+	if n := strings.Index(line, ": "); n >= 0 {
+		return sc.blanks(p + n + 1)
+	}
+	return -1
+}
+
+// sign returns the length of the sign of an assignment at p, 0 for none.
+func (sc *scan) sign(p int) int {
+	switch {
+	case p >= len(sc.s):
+	case sc.s[p] == '=' || sc.s[p] == ':':
+		return 1
+	case strings.HasPrefix(sc.s[p:], "：") || strings.HasPrefix(sc.s[p:], "＝"):
+		return len("：")
+	}
+	return 0
 }
 
 // text takes out the value that begins at p.
@@ -116,10 +181,22 @@ func (sc *scan) bearerToken(p, sep, end int) int {
 	return to
 }
 
-// blanks returns the end of the blanks and tabs at p.
+// blanks returns the end of the blanks at p, and of what is not seen: nobody who
+// reads "password: X" knows that a no-break space or a byte order mark is in it.
 func (sc *scan) blanks(p int) int {
-	for p < len(sc.s) && (sc.s[p] == ' ' || sc.s[p] == '\t') {
-		p++
+	for p < len(sc.s) {
+		switch c := sc.s[p]; {
+		case c == ' ' || c == '\t':
+			p++
+		case c < utf8.RuneSelf:
+			return p
+		default:
+			r, n := utf8.DecodeRuneInString(sc.s[p:])
+			if n == 1 || Printable(r) {
+				return p
+			}
+			p += n
+		}
 	}
 	return p
 }

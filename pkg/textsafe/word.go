@@ -53,6 +53,9 @@ func (sc *scan) word(i int) int {
 		}
 	}
 	u := classify(w, sc.strict)
+	if string(w) == "key" && from > 1 && s[from-1] == ' ' && isWord(s[from-2]) {
+		u |= sc.qualified(from - 1)
+	}
 	if u == 0 {
 		return end
 	}
@@ -61,6 +64,16 @@ func (sc *scan) word(i int) int {
 		u |= bare
 	}
 	return sc.value(from, end, u, option)
+}
+
+// qualified is what "key" announces behind the word that ends at end, such as
+// "pre-shared key".
+func (sc *scan) qualified(end int) use {
+	from := end
+	for from > 0 && end-from < maxWord/2 && isWord(sc.s[from-1]) {
+		from--
+	}
+	return classify([]byte(strings.ToLower(sc.s[from:end])+"-key"), sc.strict)
 }
 
 // isJWT says whether a word is a JSON web token, or begins as one does.
@@ -138,7 +151,7 @@ func keyUse(w, last []byte, strict bool) use {
 	flat := buf[:n]
 	for _, q := range [][]byte{
 		[]byte("private"), []byte("shared"), []byte("api"), []byte("secret"), []byte("access"), []byte("auth"), []byte("encryption"),
-		[]byte("account"), []byte("wpa"), []byte("wep"), []byte("tls"), []byte("master"), []byte("license"), []byte("psk"),
+		[]byte("account"), []byte("wpa"), []byte("wpa2"), []byte("wpa3"), []byte("wep"), []byte("wifi"), []byte("wlan"), []byte("tls"), []byte("master"), []byte("license"), []byte("psk"),
 	} {
 		if bytes.HasSuffix(flat, append(append(make([]byte, 0, maxWord), q...), "key"...)) {
 			return assigned | bareIn(strict) | quoted
