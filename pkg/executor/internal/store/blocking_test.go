@@ -11,8 +11,8 @@ import (
 	"pfsensemcp/pkg/executor/internal/store/storetest"
 )
 
-// within fails a test whose step does not end.
-func within(t *testing.T, what string, d time.Duration, do func() error) {
+// ends fails a test whose step does not end.
+func ends(t *testing.T, what string, do func() error) {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -21,7 +21,7 @@ func within(t *testing.T, what string, d time.Duration, do func() error) {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-	case <-time.After(d):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s hangs", what)
 	}
 }
@@ -34,7 +34,7 @@ func TestNoWriteEverWaitsForARead(t *testing.T) {
 	s := storetest.Create(t, c)
 	defer s.Close()
 	if err := s.View(func(*store.View) error {
-		within(t, "writing beside an open read", 20*time.Second, func() error {
+		ends(t, "writing beside an open read", func() error {
 			for range 300 { // several times what bbolt would have mapped by itself
 				if err := s.Note(record.ClockRegressed, ""); err != nil {
 					return err
@@ -70,7 +70,7 @@ func TestAnExportThatNobodyTakesHoldsUpNothing(t *testing.T) {
 		ended <- err
 	}()
 	<-w.asked
-	within(t, "closing", 10*time.Second, s.Close)
+	ends(t, "closing", s.Close)
 	close(w.free)
 	if err := <-ended; err == nil {
 		t.Error("an export that nobody took succeeded")
