@@ -55,8 +55,9 @@ func site(t *testing.T, more string) (dir, config string) {
 	return dir, config
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+// soon is the context of a call; the daemon has limits of its own.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"pfsensemcp/pkg/openapi/contract"
 	docspb "pfsensemcp/proto/docs/v1"
@@ -98,7 +97,7 @@ func TestTheShippedProgramCannotBeToldAnotherSite(t *testing.T) {
 	if p.Node(conn).GetTestBuild() {
 		t.Error("it says that it is a test build")
 	}
-	res, err := docspb.NewDocsClient(conn).Topic(within(t, 40*time.Second), &docspb.TopicRequest{Topic: "LIMITATIONS_AND_FAQS"})
+	res, err := docspb.NewDocsClient(conn).Topic(soon(t), &docspb.TopicRequest{Topic: "LIMITATIONS_AND_FAQS"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +136,7 @@ func TestATestBuildAsksThePretendSiteAndSaysSo(t *testing.T) {
 		t.Errorf("%d requests before the first question", n)
 	}
 	idle := status(t, p.PID(), "VmRSS")
-	e, err := docs.Endpoint(within(t, 40*time.Second), &docspb.EndpointRequest{Path: "/api/v2/firewall/alias", Verb: "POST"})
+	e, err := docs.Endpoint(soon(t), &docspb.EndpointRequest{Path: "/api/v2/firewall/alias", Verb: "POST"})
 	if err != nil || !e.GetFound() || e.GetSource().GetFreshness() != "fresh" || e.GetSource().GetVersion() != fakedocs.Version {
 		t.Fatal(e, err)
 	}
@@ -146,15 +145,15 @@ func TestATestBuildAsksThePretendSiteAndSaysSo(t *testing.T) {
 	} else {
 		t.Logf("idle %d KiB, at most %d KiB above", idle, above)
 	}
-	m, err := docs.Model(within(t, 40*time.Second), &docspb.ModelRequest{Name: "Pretend000", Offset: 290})
+	m, err := docs.Model(soon(t), &docspb.ModelRequest{Name: "Pretend000", Offset: 290})
 	if err != nil || m.GetModel().GetFieldsTotal() != 297 || len(m.GetModel().GetFields()) != 7 {
 		t.Fatal(m, err)
 	}
-	topic, err := docs.Topic(within(t, 40*time.Second), &docspb.TopicRequest{Topic: "ENDPOINT_TYPES"})
+	topic, err := docs.Topic(soon(t), &docspb.TopicRequest{Topic: "ENDPOINT_TYPES"})
 	if err != nil || !strings.HasPrefix(topic.GetExcerpt(), "Pretend guide: endpoint types") {
 		t.Fatal(topic, err)
 	}
-	stream, err := docspb.NewDocsAdminClient(p.Serving(daemontest.Socket(dir, "docs-admin"))).Contract(within(t, 40*time.Second), &docspb.ContractRequest{})
+	stream, err := docspb.NewDocsAdminClient(p.Serving(daemontest.Socket(dir, "docs-admin"))).Contract(soon(t), &docspb.ContractRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

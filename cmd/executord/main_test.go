@@ -40,7 +40,7 @@ func TestWithoutAWriteConfigurationItServesWithWriteOff(t *testing.T) {
 	p := daemontest.Start(t, daemontest.Options{Args: []string{"--config", config}, Env: []string{daemontest.RunMain + "=1"}})
 	front := p.Serving(daemontest.Socket(dir, "exec"))
 	admin := p.Serving(daemontest.Socket(dir, "exec-admin"))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 
 	st, err := executorpb.NewFrontClient(front).GetWriteStatus(ctx, &executorpb.GetWriteStatusRequest{})

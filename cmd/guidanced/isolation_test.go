@@ -71,7 +71,7 @@ func try(what, target string) string {
 
 func dial(network string) func(string) error {
 	return func(target string) error {
-		c, err := net.DialTimeout(network, target, time.Second)
+		c, err := net.DialTimeout(network, target, time.Minute)
 		if err == nil {
 			_ = c.Close()
 		}
@@ -155,7 +155,7 @@ func TestTheKernelHoldsGuidanced(t *testing.T) {
 			_ = os.Remove(target + ".new")
 			_ = os.Remove(target + ".sock")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		res, err := c.Lookup(ctx, &guidancepb.LookupRequest{Capability: what, ToolName: target})
 		cancel()
 		if err != nil {
@@ -237,7 +237,7 @@ func TestTheShippedProgram(t *testing.T) {
 		}
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for range 500 {
 		if _, err := c.Lookup(ctx, &guidancepb.LookupRequest{Capability: "FIREWALL_NAT_READ", Identity: &guidancepb.Identity{Edition: guidance.Unknown}}); err != nil {

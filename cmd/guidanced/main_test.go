@@ -76,7 +76,7 @@ func TestItAnswersFromWhatIsCompiledIn(t *testing.T) {
 	dir, config := site(t)
 	p := start(t, config, "")
 	c := guidancepb.NewGuidanceClient(p.Serving(daemontest.Socket(dir, "guidance")))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	version := "2.8.1"
 	for _, capability := range catalog.ReadCapabilities() {

@@ -206,7 +206,7 @@ func TestNoTerminalNoSignature(t *testing.T) {
 		code := -1
 		select {
 		case code = <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("%s: it waits for an answer", name)
 		}
 		if _, err := os.Stat(out); code != 1 || !strings.Contains(errs.String(), "no terminal") || !os.IsNotExist(err) {

@@ -30,7 +30,7 @@ func newTerminal(t testing.TB) *person {
 
 // wait waits until the screen shows the text n times, or the run has ended.
 func (x *person) wait(text string, n int, ended <-chan struct{}) bool {
-	limit := time.After(20 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for {
 		if strings.Count(x.Text(), text) >= n {
 			return true
@@ -127,7 +127,7 @@ func (m *machine) run(answers []answer, args ...string) result {
 	}
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		m.t.Fatalf("the run does not end:\n%s", x.Text())
 	}
 	// The run has written all it will: one more line marks the end of the stream.
