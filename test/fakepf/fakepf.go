@@ -44,10 +44,13 @@ type Server struct {
 
 	lock lockFile
 
-	faults faultList
-	log    requestLog
-	failed atomic.Int64 // answers 401 so far
-	unplay atomic.Int64 // allowed writes that this appliance does not play
+	served  connections
+	stops   stops
+	hurried chan struct{} // closed: timed faults happen now
+	faults  faultList
+	log     requestLog
+	failed  atomic.Int64 // answers 401 so far
+	unplay  atomic.Int64 // allowed writes that this appliance does not play
 }
 
 // New starts a pretend appliance. The caller must Close it.
@@ -72,6 +75,8 @@ func New(o Options) (*Server, error) {
 		conf.NextProtos = []string{"h2", "http/1.1"}
 	}
 	s.http = loopback.Server(s, conf, func() { s.log.connections.Add(1) })
+	counted := s.http.ConnState
+	s.http.ConnState = func(c net.Conn, st http.ConnState) { counted(c, st); s.served.turn(c, st) }
 	if !s.opt.HTTP2 {
 		s.http.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
 	}
@@ -86,7 +91,7 @@ func newServer(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opt: o, set: set, done: make(chan struct{}), settings: *o.Settings, keys: o.Keys, packages: map[string]bool{},
+		opt: o, set: set, done: make(chan struct{}), hurried: make(chan struct{}), settings: *o.Settings, keys: o.Keys, packages: map[string]bool{},
 		live: revision{Time: 1796030500, Description: "marta@10.71.10.5 (Local Database): Firewall: Rules - moved a rule."},
 	}
 	s.log.init(o.LogSize)
@@ -152,6 +157,8 @@ func (s *Server) after(d time.Duration, f func()) {
 		defer t.Stop()
 		select {
 		case <-t.C:
+			f()
+		case <-s.hurried:
 			f()
 		case <-s.done:
 		}

@@ -110,8 +110,14 @@ func TestAHangEndsWithItsClient(t *testing.T) {
 	s := Start(t, Options{})
 	c := client(t, s)
 	s.Fault(Fault{Kind: Hang})
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	go func() {
+		for s.Counters().InFlight == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
 	req, err := http.NewRequestWithContext(ctx, "GET", s.URL()+"/api/v2/system/version", nil)
 	if err != nil {
 		t.Fatal(err)

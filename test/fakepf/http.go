@@ -31,17 +31,19 @@ type call struct {
 	before map[string]*table // the configuration before a write, for Rollback and Lost
 }
 
-// ServeHTTP answers one request: faults first, then the checks in upstream's order.
+// ServeHTTP answers one request: faults first, then the checks in upstream's order. It
+// is in the log before a byte of its answer is out, so that whoever has the answer finds
+// it there.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	c := &call{req: r, method: r.Method, path: normalise(r.URL.Path)}
-	defer s.log.enter()()
 	c.fault = s.faults.match(r.Method, c.path, r.URL.RawQuery)
 	rec := s.log.begin(r, start)
+	s.stop(r.Context(), r.Method, c.path)
 	if s.opt.BlockAfter > 0 && s.failed.Load() >= int64(s.opt.BlockAfter) {
 		rec.Fault = "blocked"
-		s.cut(w)
 		s.log.end(rec, start)
+		s.cut(w)
 		return
 	}
 	var a *answer
@@ -52,13 +54,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a == nil {
 		a = s.answer(c)
 	}
+	if c.fault != nil {
+		c.fault.alter(a)
+	}
 	if a.status == http.StatusUnauthorized {
 		s.failed.Add(1)
 	}
 	rec.User, rec.Status, rec.ResponseID = c.user, a.status, a.id
-	rec.Body = string(c.body[:min(len(c.body), 8<<10)])
-	rec.Bytes = s.send(w, c, a)
+	rec.Body, rec.Bytes = string(c.body[:min(len(c.body), 8<<10)]), len(a.body)
 	s.log.end(rec, start)
+	s.send(w, c, a)
 }
 
 // normalise maps the spellings nginx and PHP take for the same page to one.
@@ -247,8 +252,7 @@ func readBody(r *http.Request) ([]byte, error) {
 }
 
 // send writes the answer as nginx would: chunked, compressed when asked for.
-// It returns the bytes of the body before compression.
-func (s *Server) send(w http.ResponseWriter, c *call, a *answer) int {
+func (s *Server) send(w http.ResponseWriter, c *call, a *answer) {
 	h := w.Header()
 	for k, v := range a.header {
 		h[k] = v
@@ -260,7 +264,7 @@ func (s *Server) send(w http.ResponseWriter, c *call, a *answer) int {
 		h["Content-Type"] = nil
 	}
 	if c.fault != nil && s.sendFaulty(w, c, a) {
-		return len(a.body)
+		return
 	}
 	if strings.Contains(c.req.Header.Get("Accept-Encoding"), "gzip") && a.ctype == jsonType && len(a.body) > 0 {
 		h.Set("Content-Encoding", "gzip")
@@ -269,7 +273,7 @@ func (s *Server) send(w http.ResponseWriter, c *call, a *answer) int {
 			z.Write(a.body) //nolint:errcheck // the client is gone: nothing to do
 			z.Close()
 		}
-		return len(a.body)
+		return
 	}
 	if a.ctype == "text/html" {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
@@ -281,7 +285,6 @@ func (s *Server) send(w http.ResponseWriter, c *call, a *answer) int {
 	if f, ok := w.(http.Flusher); ok && a.ctype == jsonType && len(a.body) > 0 {
 		f.Flush()
 	}
-	return len(a.body)
 }
 
 // cut ends the connection with a reset, no answer.

@@ -115,10 +115,8 @@ func (f *Fault) rows(items []item) *answer {
 	return nil
 }
 
-// sendFaulty changes an answer and the way it is sent. It returns whether it
-// has sent the answer itself.
-func (s *Server) sendFaulty(w http.ResponseWriter, c *call, a *answer) bool {
-	f := c.fault
+// alter changes an answer that was good.
+func (f *Fault) alter(a *answer) {
 	switch f.Kind {
 	case Field, DropField, NullRow, ScalarRow, DataKind, NoData, DuplicateKeys:
 		f.edit(a)
@@ -132,14 +130,17 @@ func (s *Server) sendFaulty(w http.ResponseWriter, c *call, a *answer) bool {
 		a.body = append(slices.Clone(a.body), f.Value...)
 	case ContentType:
 		a.ctype = f.Value
-		w.Header()["Content-Type"] = []string{f.Value}
-		if f.Value == "" {
-			w.Header()["Content-Type"] = nil
-		}
 	case Huge:
 		if n := f.Bytes - len(a.body); n > 0 {
 			a.body = append(bytes.Repeat([]byte(" "), n), a.body...)
 		}
+	}
+}
+
+// sendFaulty sends an answer otherwise than it should be. It returns whether it did.
+func (s *Server) sendFaulty(w http.ResponseWriter, c *call, a *answer) bool {
+	f := c.fault
+	switch f.Kind {
 	case Reset, Truncate:
 		s.cutAfter(w, a, f)
 		return true

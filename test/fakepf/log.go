@@ -21,11 +21,12 @@ type Request struct {
 	BodyIn     int64
 	Body       string // of a JSON request, its first 8 KiB
 	Start      time.Time
-	Took       time.Duration
+	Took       time.Duration // until there was an answer to send
 	Fault      string
 }
 
-// Counters are totals since the start or the last ResetLog.
+// Counters are totals since the start or the last ResetLog. A request is in Requests
+// from when there is an answer to send, and until then in InFlight.
 type Counters struct {
 	Requests    int64
 	Connections int64
@@ -54,18 +55,6 @@ func (l *requestLog) init(size int) {
 	l.byPath, l.byStatus = map[string]int64{}, map[int]int64{}
 }
 
-func (l *requestLog) enter() func() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inFlight++
-	l.peak = max(l.peak, l.inFlight)
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.inFlight--
-	}
-}
-
 // logged are the headers kept of a request. Credentials are kept as what they
 // are, not as their value.
 func logged() []string {
@@ -84,6 +73,10 @@ func (l *requestLog) begin(r *http.Request, start time.Time) *Request {
 			rec.Header[h] = "present"
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight++
+	l.peak = max(l.peak, l.inFlight)
 	return rec
 }
 
@@ -94,6 +87,7 @@ func (l *requestLog) end(rec *Request, start time.Time) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.inFlight--
 	l.seq++
 	rec.Seq = l.seq
 	l.byPath[rec.Method+" "+rec.Path]++
@@ -109,7 +103,7 @@ func (l *requestLog) end(rec *Request, start time.Time) {
 	l.next = (l.next + 1) % len(l.ring)
 }
 
-// Requests returns the kept requests in the order they were finished.
+// Requests returns the kept requests in the order they were answered.
 func (s *Server) Requests() []Request {
 	l := &s.log
 	l.mu.Lock()

@@ -23,12 +23,14 @@ type lockFile struct {
 	mu   sync.Mutex
 	held bool
 	free chan struct{} // closed when the lock is given back
+	met  int           // how often somebody found it held
 }
 
 func (l *lockFile) take() (wait <-chan struct{}, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held {
+		l.met++
 		return l.free, false
 	}
 	l.held, l.free = true, make(chan struct{})

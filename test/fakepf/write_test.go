@@ -131,10 +131,11 @@ func TestAHeldLockStopsWritersAndLosesWhatHappenedMeanwhile(t *testing.T) {
 	s2.HoldLock()
 	var wg sync.WaitGroup
 	wg.Go(func() { patch(t, s2, `{"id":1,"descr":"waited"}`) })
-	for s2.Counters().InFlight == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond) // the writer has read the configuration by now
+	eventually(t, func() bool { // the writer reads the configuration before it asks for the lock
+		s2.lock.mu.Lock()
+		defer s2.lock.mu.Unlock()
+		return s2.lock.met > 0
+	})
 	if err := s2.Set("FirewallRule", 0, "descr", "saved in the web interface"); err != nil {
 		t.Fatal(err)
 	}
@@ -162,10 +163,11 @@ func TestWriteFaults(t *testing.T) {
 		t.Error(r.status)
 	}
 	eventually(t, func() bool { return descr(s, 1) == "late again" })
-	s.Fault(Fault{Kind: Rollback, Delay: 20 * time.Millisecond})
+	s.Fault(Fault{Kind: Rollback, Delay: time.Hour})
 	if r := patch(t, s, `{"id":1,"descr":"gone soon"}`); r.status != 200 || descr(s, 1) != "gone soon" {
 		t.Error(r.status, descr(s, 1))
 	}
+	close(s.hurried)
 	eventually(t, func() bool { return descr(s, 1) == "late again" })
 	s.Fault(Fault{Kind: Lost})
 	if r := patch(t, s, `{"id":1,"descr":"lost"}`); r.status != 200 || descr(s, 1) != "late again" {
@@ -186,14 +188,16 @@ func TestWriteFaults(t *testing.T) {
 }
 
 func TestAnApplyClearsWhatIsPendingLater(t *testing.T) {
-	s := Start(t, Options{ApplyTime: 10 * time.Millisecond})
+	s := Start(t, Options{ApplyTime: time.Hour})
 	s.SetPending("aliases", "natconf")
 	auth := []string{"Authorization", "Basic YWRtaW46a2VzdHJlbA==", "Content-Type", "application/json"}
 	r := do(t, client(t, s), s, "POST", "/api/v2/firewall/apply", `{}`, auth...)
 	if field(r.data(), "applied") != false || len(s.Pending()) == 0 {
 		t.Error("the answer of an apply is not the old state:", r.body)
 	}
+	close(s.hurried)
 	eventually(t, func() bool { return len(s.Pending()) == 0 })
+	s = Start(t, Options{ApplyTime: time.Millisecond})
 	s.SetPending("aliases")
 	if r := do(t, client(t, s), s, "POST", "/api/v2/firewall/apply", `{"async":false}`, auth...); field(r.data(), "applied") != true {
 		t.Error(r.body)
@@ -202,13 +206,11 @@ func TestAnApplyClearsWhatIsPendingLater(t *testing.T) {
 
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
-	for range 500 {
-		if ok() {
-			return
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never came")
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
-	t.Error("it never came")
 }
 
 func TestThePastOfTheApplianceIsNeverInTheFuture(t *testing.T) {
