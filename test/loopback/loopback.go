@@ -56,7 +56,8 @@ type Identity struct {
 	Pin   string // base64 of the SHA-256 of the certificate's public key (SPKI)
 }
 
-// Issue makes an identity that is good for a month from an hour before now.
+// Issue makes an identity that is good from an hour before now for three months: longer
+// than anybody warns ahead.
 func Issue(n Names, now time.Time) (*Identity, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -64,7 +65,7 @@ func Issue(n Names, now time.Time) (*Identity, error) {
 	}
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: n.Authority},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(30 * 24 * time.Hour),
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(90 * 24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
