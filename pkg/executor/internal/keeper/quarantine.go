@@ -107,6 +107,14 @@ func (k *Keeper) recover(ctx context.Context, s *store.Store) error {
 		k.Enter(counterWord(err))
 		return nil
 	}
+	switch same, err := k.same(ctx, s); {
+	case err != nil:
+		k.Enter(counterWord(err))
+		return nil
+	case !same:
+		k.Enter(quarantineName)
+		return nil
+	}
 	done, err := s.Restart(witness)
 	switch {
 	case err == nil:
@@ -137,6 +145,18 @@ func (k *Keeper) recover(ctx context.Context, s *store.Store) error {
 	}
 	k.leave()
 	return nil
+}
+
+// same says whether the counter is in the TPM that the store was founded on. Its Name is
+// that of any index of its kind: in another TPM one like it can be counted up to the
+// value of an older store. A start at which the TPM was away has not seen it.
+func (k *Keeper) same(ctx context.Context, s *store.Store) (bool, error) {
+	_, p, err := founded(s)
+	if err != nil || p == nil {
+		return false, err
+	}
+	f, err := k.Counter.Facts(ctx)
+	return err == nil && f.Assurance == p.Assurance && (f.EKDigest == "" || p.EKDigest == "" || f.EKDigest == p.EKDigest), err
 }
 
 // unmoved reads the counter again when a noted increment seems not to have happened:
