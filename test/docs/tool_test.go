@@ -144,6 +144,7 @@ func TestTheExampleToolIsOneRow(t *testing.T) {
 	}{
 		{"the table's rules", "pkg/catalog", "Test.*", nil},
 		{"every tool on the pretend appliance, by its schema", "test/surface", "TestEveryToolAnswersOnThePretendApplianceByItsOwnSchema|TestTheListHasExactly.*|TestEveryHintIsWhatTheCallDoes|TestWhatIsServedIsWhatRealClientsTake", nil},
+		{"the shipped programs offer it", "test/suite", "TestDefaultInstallListsZeroWriteTools", nil},
 		{"make contract", "test/contract", "TestTheServedSurfaceIsTheContract", []string{"-update"}},
 	} {
 		if out, ok := c.test([]string{step.dir}, step.tests, step.more...); !ok {

@@ -47,7 +47,7 @@ func TestDefaultInstallListsZeroWriteTools(t *testing.T) {
 		all      int
 	}{
 		{"", 97},
-		{"toolsets = [\"all\", \"extended\"]\n", 123},
+		{"toolsets = [\"all\", \"extended\"]\n", len(catalog.Tools()) + 2}, // and the two of guidance
 		{"allowed_tools = [\"pfsense_mcp_info\", \"" + catalog.WriteTool + "\"]\n", 1},
 		{"profile = \"write_protected\"\n", 97},
 		{"profile = \"write_protected\"\nallowed_tools = [\"pfsense_mcp_info\", \"" + catalog.WriteTool + "\"]\ntoolsets = [\"all\", \"firewall\"]\n", 1},
