@@ -36,6 +36,7 @@ rebaseline | a signed rebaseline accepted the counter's value; what was open bef
 released | the target of a failed rollback was let go by signature
 attested_only | it was settled on a signature alone: the appliance no longer showed either text
 denials_capped | so many denials came within the hour that they are counted and no longer written one by one | find out who hands in files: the rows before this one name the uid
+rows_capped | so many quarantines began and ended within the hour that they are no longer written one by one | find out what comes and goes: mcpctl doctor write, and the journal of executord
 authorization | an authorization was used up
 confirmation | a confirmation was used up
 reconciliation | a piece of evidence was used up

@@ -110,6 +110,7 @@ const (
 	ReasonReleased         Reason = "released"
 	ReasonAttested         Reason = "attested_only"
 	ReasonDenialsCapped    Reason = "denials_capped"
+	ReasonRowsCapped       Reason = "rows_capped"
 	ReasonAuthorization    Reason = "authorization"
 	ReasonConfirmation     Reason = "confirmation"
 	ReasonReconciliation   Reason = "reconciliation"
@@ -128,7 +129,7 @@ const (
 // reasons is the closed list.
 var reasons = words(`created restart expired operator_cancel interrupted interrupted_before_anchor anchor_refused rebaseline released attested_only
 denials_capped authorization confirmation reconciliation rollback rollback_authorization not_sent ambiguous_send preflight_drift superseded
-meta_fallback others_changed unpreviewed restored_backup
+meta_fallback others_changed unpreviewed restored_backup rows_capped
 g1_size g1_form g1_version g1_request g1_preview g1_quarantine g2_signature g2_authority g3_not_yet g3_expired g3_lifetime g3_clock g3_floor
 g4_plan g4_step g4_intent g4_evidence g4_age g5a_digest g5a_unsafe g5a_evidence g5a_counter g5a_lockout g5a_landing g5a_in_flight g5a_unavailable
 g5b_identity g5b_target g5b_intent g5b_locator g5b_no_op g5b_policy g5b_rate g5b_version g5b_busy g5b_settings g5b_read

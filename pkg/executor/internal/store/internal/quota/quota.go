@@ -235,6 +235,30 @@ func (l Limits) Denial(tx *rows.Tx, peer record.Actor) (row, last bool, err erro
 	return true, n == l.DenialRows-1, hit(tx, all, time.Hour)
 }
 
+// quarantineRows bounds the audit rows about quarantines within an hour.
+const quarantineRows = 60
+
+// QuarantineRow says whether a quarantine's beginning or end has an audit row: a counter
+// that comes and goes would fill the disk. Last is the row that stands for all that
+// follow within the hour.
+func QuarantineRow(tx *rows.Tx) (row, last bool, err error) {
+	all, err := rate(tx, "quarantine-rows")
+	if err != nil {
+		return false, false, err
+	}
+	n := within(all, tx.Now.Wall, time.Hour)
+	return n < quarantineRows, n == quarantineRows-1, nil
+}
+
+// CountQuarantineRow counts one.
+func CountQuarantineRow(tx *rows.Tx) error {
+	all, err := rate(tx, "quarantine-rows")
+	if err != nil {
+		return err
+	}
+	return hit(tx, all, time.Hour)
+}
+
 // Begin says whether anything new may be begun: nothing in flight, no pending
 // increment, fewer than Lockout contracts in reconciliation, and no send that may
 // still land.

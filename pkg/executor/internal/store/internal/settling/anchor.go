@@ -30,14 +30,40 @@ func (s Settling) CompleteProvisioning(p record.Provisioning) error {
 }
 
 // Note writes an audit row that stands for itself: startup, shutdown, quarantine and
-// clock events.
+// clock events. Those of quarantines are bounded.
 func (s Settling) Note(e record.Event, why record.Reason) error {
 	switch e {
-	case record.Startup, record.Shutdown, record.QuarantineEntered, record.QuarantineLeft, record.ClockRegressed:
+	case record.QuarantineEntered, record.QuarantineLeft:
+		return s.quarantine(e, why)
+	case record.Startup, record.Shutdown, record.ClockRegressed:
 	default:
 		return errs.New(errs.Internal, "the event belongs to a step").WithClass("audit")
 	}
 	return s.core.DB.Update(func(tx *rows.Tx) error {
+		return tx.Audit(record.Audit{Event: e, Actor: record.Executord, Reason: why}, nil)
+	})
+}
+
+// quarantine is Note for what may happen every few seconds for days. What has no row is
+// not written at all.
+func (s Settling) quarantine(e record.Event, why record.Reason) error {
+	if err := s.core.DB.Stopped(); err != nil {
+		return err
+	}
+	row, last := false, false
+	if err := s.core.DB.View(func(tx *rows.Tx) (err error) {
+		row, last, err = quota.QuarantineRow(tx)
+		return err
+	}); err != nil || !row {
+		return err
+	}
+	if last {
+		why = record.ReasonRowsCapped
+	}
+	return s.core.DB.Update(func(tx *rows.Tx) error {
+		if err := quota.CountQuarantineRow(tx); err != nil {
+			return err
+		}
 		return tx.Audit(record.Audit{Event: e, Actor: record.Executord, Reason: why}, nil)
 	})
 }
