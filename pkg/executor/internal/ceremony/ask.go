@@ -31,8 +31,10 @@ const (
 	// mourns is for how long a change that was taken back says so; then the same
 	// words are a new wish.
 	mourns = 10 * time.Minute
-	// looksEvery bounds how often polls look at the appliance for one request.
+	// looksEvery bounds how often polls look at the appliance for one request, lookTime
+	// how long such a look takes.
 	looksEvery = time.Minute
+	lookTime   = 15 * time.Second
 )
 
 // polled is a poll's last look at a verified change. The state is there when done is
@@ -135,7 +137,7 @@ func (c *Ceremony) poll(ctx context.Context, key, aliasName string) (state strin
 
 // holds says whether a verified change is still in place: Verified, "" when it is not
 // and a new wish is due, Refused when that cannot be read. It looks once a minute, and
-// polls that come together share a look.
+// polls that come together share a look, which no client can call off.
 func (c *Ceremony) holds(ctx context.Context, request, aliasName string, k *record.Contract, now time.Time) string {
 	c.mu.Lock()
 	last, ok := c.polled[request]
@@ -146,22 +148,28 @@ func (c *Ceremony) holds(ctx context.Context, request, aliasName string, k *reco
 		c.polled[request] = last
 	}
 	c.mu.Unlock()
-	if fresh {
-		select {
-		case <-last.done:
-			return last.state
-		case <-ctx.Done():
-			return Refused
-		}
+	if !fresh {
+		go c.glance(context.WithoutCancel(ctx), last, aliasName, k)
 	}
-	defer close(last.done)
+	select {
+	case <-last.done:
+		return last.state
+	case <-ctx.Done():
+		return Refused
+	}
+}
+
+// glance looks once, for all who poll.
+func (c *Ceremony) glance(ctx context.Context, p *polled, aliasName string, k *record.Contract) {
+	defer close(p.done)
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
 	if l, err := c.Reader.List(ctx); err == nil {
-		last.state = ""
+		p.state = ""
 		if f, err := l.Find(aliasName); err == nil && f.Fingerprint == k.VerifiedFingerprint && l.Target == k.Provenance.Appliance {
-			last.state = Verified
+			p.state = Verified
 		}
 	}
-	return last.state
 }
 
 // Project says what a poll would say of a request, without a read of the appliance.
