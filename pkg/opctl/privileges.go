@@ -17,7 +17,7 @@ import (
 func privileges(_ context.Context, e Env, fs *flag.FlagSet, args []string) error {
 	known := append(catalog.Profiles(), catalog.ProfileExecutor)
 	profile := fs.String("profile", catalog.ProfileAuditor, "the profile `P`: "+strings.Join(known, ", "))
-	sets := fs.String("toolsets", "", "comma list of toolsets, as PFSENSE_TOOLSETS (default all)")
+	sets := fs.String("toolsets", "", "comma `LIST` of toolsets, as PFSENSE_TOOLSETS; left out: all")
 	if _, err := cli.Parse(fs, args, 0, 0); err != nil {
 		return err
 	}
