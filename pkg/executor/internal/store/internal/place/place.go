@@ -56,7 +56,11 @@ func Open(path string, keyPaths []string, s *seam.Seam) (*Dir, error) {
 		return nil, err
 	}
 	d.seam = s
-	if err := d.takeLock(); err != nil {
+	err = d.near()
+	if err == nil {
+		err = d.takeLock()
+	}
+	if err != nil {
 		d.Close()
 		return nil, err
 	}
