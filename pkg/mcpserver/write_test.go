@@ -437,8 +437,7 @@ func TestAnExecutordThatHangsDelaysASessionLittleAndAReadNotAtAll(t *testing.T) 
 		return `{"version":"2.8.1-RELEASE","base":"2.8.1","patch":"0","buildtime":"x"}`, nil
 	}}
 	w := newWriting(t, a, false)
-	// A read that looked would wait here until its call's own deadline.
-	patient := startBound(t, w.cfg, time.Hour, time.Hour)
+	patient := startBound(t, w.cfg, 10*time.Second, 10*time.Second) // a read that looked would be seen here
 	var sessions []*rawmcp.Client
 	for _, v := range versions() {
 		sessions = append(sessions, patient.client(t, v))

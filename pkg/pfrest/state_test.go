@@ -9,12 +9,13 @@ import (
 )
 
 func TestTheStateHasTheCertificateAndTheClockOfTheAppliance(t *testing.T) {
-	date := time.Now().Add(-3 * time.Hour).UTC().Format(http.TimeFormat)
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	date := now.Add(-3 * time.Hour).Format(http.TimeFormat)
 	a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", date)
 		reply(w, 200, success(`{}`))
 	})
-	c := a.client(t)
+	c := a.client(t, func(c *Config) { c.Now = func() time.Time { return now } })
 	if s := c.State(); s.Pin != "" || !s.NotAfter.IsZero() || !s.ClockAt.IsZero() {
 		t.Errorf("before the first request: %+v", s)
 	}
@@ -30,9 +31,10 @@ func TestTheStateHasTheCertificateAndTheClockOfTheAppliance(t *testing.T) {
 	if s.Pin != tlsdial.PinOf(leaf) || !s.NotAfter.Equal(leaf.NotAfter) {
 		t.Errorf("certificate %q until %v", s.Pin, s.NotAfter)
 	}
-	if off := s.Clock + 3*time.Hour; off.Abs() > 5*time.Second || s.ClockAt.IsZero() {
-		t.Errorf("the clock is seen as %v ahead", s.Clock)
+	if s.Clock != -3*time.Hour || !s.ClockAt.Equal(now) {
+		t.Errorf("at %v the clock is seen as %v ahead", s.ClockAt, s.Clock)
 	}
+	now = now.Add(time.Minute)
 	for _, date = range []string{"tomorrow", ""} {
 		before := s
 		if s = get(); s.Clock != before.Clock || !s.ClockAt.Equal(before.ClockAt) {

@@ -138,7 +138,7 @@ func TestWhoIsBelieved(t *testing.T) {
 				t.Fatal(err)
 			}
 			addr, heard := serve(t, &tls.Config{Certificates: []tls.Certificate{c.serve}})
-			conn, err := NewDialer(cfg, 5*time.Second).Dial(t.Context(), "tcp", addr)
+			conn, err := NewDialer(cfg, time.Minute).Dial(t.Context(), "tcp", addr)
 			if c.ok {
 				if err != nil {
 					t.Fatal(err, errors.Unwrap(err))
@@ -170,7 +170,7 @@ func TestTLSBelow12IsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr, _ := serve(t, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
-	_, err = NewDialer(cfg, 5*time.Second).Dial(t.Context(), "tcp", addr)
+	_, err = NewDialer(cfg, time.Minute).Dial(t.Context(), "tcp", addr)
 	if f, ok := errors.AsType[*Failure](err); !ok || f.Kind != Handshake {
 		t.Fatalf("got %v", err)
 	}
@@ -192,11 +192,14 @@ func TestConnectingFailsInKnownWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	d := NewDialer(cfg, 100*time.Millisecond)
-	for addr, want := range map[string]Kind{closed: Refused, silent.Addr().String(): NoAnswer} {
-		_, err := d.Dial(context.Background(), "tcp", addr)
-		if f, ok := errors.AsType[*Failure](err); !ok || f.Kind != want {
-			t.Errorf("%s: got %v (%v), want kind %d", addr, err, errors.Unwrap(err), want)
+	for _, c := range []struct {
+		addr   string
+		within time.Duration
+		want   Kind
+	}{{closed, time.Minute, Refused}, {silent.Addr().String(), 100 * time.Millisecond, NoAnswer}} {
+		_, err := NewDialer(cfg, c.within).Dial(context.Background(), "tcp", c.addr)
+		if f, ok := errors.AsType[*Failure](err); !ok || f.Kind != c.want {
+			t.Errorf("%s: got %v (%v), want kind %d", c.addr, err, errors.Unwrap(err), c.want)
 		}
 	}
 	if k := connectKind(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "nowhere"}}); k != Resolve {
