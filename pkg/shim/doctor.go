@@ -16,8 +16,9 @@ import (
 	"pfsensemcp/pkg/shim/internal/place"
 )
 
-// doctorTimeout bounds the whole look.
-const doctorTimeout = 5 * time.Second
+// doctorTimeout bounds the whole look. mcpd may wait two seconds for an executord that
+// hangs, twice, and the host may be busy.
+const doctorTimeout = 10 * time.Second
 
 // Doctor writes what a shim on this account sees: the sockets, whether mcpd
 // answers, its version, its protocol versions, and how large its list of tools
@@ -52,7 +53,7 @@ func Doctor(ctx context.Context, w io.Writer, version string, sockets []string, 
 }
 
 // errSilent is what a stopped or overloaded mcpd looks like from here.
-var errSilent = errors.New("mcpd took the connection and said nothing for 5 s; see its log")
+var errSilent = errors.New("mcpd took the connection and said nothing for 10 s; see its log")
 
 // ask holds the short conversation. It uses the protocol without a handshake,
 // which says the versions and leaves no session behind.

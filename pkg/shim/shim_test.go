@@ -517,19 +517,22 @@ func TestDoctorSaysWhatItSees(t *testing.T) {
 		}
 		return `{"jsonrpc":"2.0","id":` + m.ID.Raw() + `,"result":` + res + `}`
 	}}
-	var out strings.Builder
-	if err := Doctor(t.Context(), &out, "v1", []string{"/nowhere"}, d.dial); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []string{"shim       v1", "/nowhere", "reachable  yes", "pfsense-mcp 1?", "2026-07-28 2025-11-25", "tools      2, 7 bytes"} {
-		if !strings.Contains(out.String(), s) {
-			t.Errorf("%q is missing in\n%s", s, &out)
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		if err := Doctor(t.Context(), &out, "v1", []string{"/nowhere"}, d.dial); err != nil {
+			t.Fatal(err)
 		}
-	}
-	d.down = true
-	if err := Doctor(t.Context(), io.Discard, "v1", []string{"/nowhere"}, d.dial); err == nil {
-		t.Error("an absent mcpd is no error")
-	}
+		for _, s := range []string{"shim       v1", "/nowhere", "reachable  yes", "pfsense-mcp 1?", "2026-07-28 2025-11-25", "tools      2, 7 bytes"} {
+			if !strings.Contains(out.String(), s) {
+				t.Errorf("%q is missing in\n%s", s, &out)
+			}
+		}
+		d.down = true
+		if err := Doctor(t.Context(), io.Discard, "v1", []string{"/nowhere"}, d.dial); err == nil {
+			t.Error("an absent mcpd is no error")
+		}
+		d.stop()
+	})
 	if err := Doctor(t.Context(), io.Discard, "v1", []string{t.TempDir() + "/none"}, nil); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a real dial: %v", err)
 	}

@@ -26,9 +26,13 @@ func residentFile(t *testing.T) int {
 }
 
 func TestTrimGivesPagesBackAndTheProgramGoesOn(t *testing.T) {
-	before := residentFile(t)
-	Trim()
-	if after := residentFile(t); after >= before {
-		t.Errorf("%d KiB before, %d after", before, after)
+	var before, after int
+	for range 100 { // the kernel gives and takes pages in its own time too
+		before = residentFile(t)
+		Trim()
+		if after = residentFile(t); after < before {
+			return
+		}
 	}
+	t.Errorf("%d KiB before, %d after", before, after)
 }
