@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -114,7 +115,9 @@ func (o *provisioning) run(stdin io.Reader, w io.Writer) error {
 	if err := conf.Load(s, conf.Options{Path: o.config}); err != nil {
 		return err
 	}
-	c, err := s.open(sd.CredentialsDirectory(), func([]byte) {})
+	credentials := sd.CredentialsDirectory()
+	s.Credentials.NVAuth = atRest(s.Credentials.NVAuth, credentials)
+	c, err := s.open(credentials, func([]byte) {})
 	if err != nil {
 		return err
 	}
@@ -150,6 +153,18 @@ func (o *provisioning) run(stdin io.Reader, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "value %d\nnv_index_name = %q\n", v, f.Name)
 	return nil
+}
+
+// unitCredentials begins the path from which the unit loads a credential. Whoever
+// provisions does it by hand, before the unit ever ran.
+const unitCredentials = "/etc/pfsense-mcp/credentials/witness-"
+
+// atRest is where the credential of a name lies for a process that got none.
+func atRest(name, credentials string) string {
+	if name == "" || filepath.IsAbs(name) || credentials != "" {
+		return name
+	}
+	return unitCredentials + name
 }
 
 func show(w io.Writer, p executor.CounterPlan) {

@@ -2,6 +2,7 @@ package systemd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/catalog"
+	"pfsensemcp/test/rawmcp"
 )
 
 func (c *container) reload() {
@@ -132,10 +134,17 @@ func (c *container) killed() {
 		out, err := c.try(cmdWait, as("test-operator", "mcpctl", "status")...)
 		return err == nil && strings.Contains(out, "write is off")
 	})
-	// The shim has found the new mcpd by itself.
-	if r := c.tool(m, "pfsense_get_interfaces", nil); r.IsError {
-		c.t.Errorf("after every daemon was killed: %s", r.Text())
-	}
+	// The shim finds the new mcpd by itself.
+	c.until("the session goes on", cmdWait, func() bool {
+		r, err := m.Tool("pfsense_get_interfaces", nil)
+		if e, ok := errors.AsType[*rawmcp.Error](err); ok && e.Code == -32050 {
+			return false // it says that mcpd is restarting
+		}
+		if err != nil || r.IsError {
+			c.t.Fatalf("after every daemon was killed: %v %s", err, r.Text())
+		}
+		return true
+	})
 	if r := c.tool(m, catalog.GuidanceTool, map[string]any{"capability": "FIREWALL_READ"}); r.IsError {
 		c.t.Errorf("after every daemon was killed: %s", r.Text())
 	}

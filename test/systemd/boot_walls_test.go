@@ -16,31 +16,7 @@ import (
 
 func (c *container) held() {
 	for _, d := range daemons {
-		pid := c.pid(d)
-		s := fields(c.run("cat", "/proc/"+pid+"/status"))
-		uid := c.run("id", "-u", "pfsense-"+d)
-		if ids := strings.Fields(s["Uid"]); !slices.Equal(ids, []string{uid, uid, uid, uid}) || uid == "0" {
-			c.t.Errorf("%s: uids %v, want %s", d, ids, uid)
-		}
-		gid := c.run("id", "-g", "pfsense-"+d)
-		if ids := strings.Fields(s["Gid"]); !slices.Equal(ids, []string{gid, gid, gid, gid}) || !slices.Contains([]string{"", gid}, s["Groups"]) {
-			c.t.Errorf("%s: gids %v and groups %q, want %s alone", d, ids, s["Groups"], gid)
-		}
-		for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
-			if strings.Trim(s[set], "0") != "" || s[set] == "" {
-				c.t.Errorf("%s: %s is %s", d, set, s[set])
-			}
-		}
-		if s["NoNewPrivs"] != "1" || s["Seccomp"] != "2" {
-			c.t.Errorf("%s: NoNewPrivs %s, Seccomp %s", d, s["NoNewPrivs"], s["Seccomp"])
-		}
-		// systemd's filters, and on top of them those of pkg/sandbox.
-		if n, err := strconv.Atoi(s["Seccomp_filters"]); err != nil || n < 12 {
-			c.t.Errorf("%s: %s seccomp filters", d, s["Seccomp_filters"])
-		}
-		if l := c.run("cat", "/proc/"+pid+"/limits"); !strings.Contains(strings.Join(strings.Fields(l), " "), "Max core file size 0 0") {
-			c.t.Errorf("%s may leave a core", d)
-		}
+		c.walled(d)
 	}
 	dev := c.run("cat", "/proc/"+c.pid("guidanced")+"/net/dev")
 	if strings.Count(dev, ":") != 1 || !strings.Contains(dev, "lo:") {
@@ -49,11 +25,48 @@ func (c *container) held() {
 	if own, host := c.run("readlink", "/proc/"+c.pid("guidanced")+"/ns/net"), c.run("readlink", "/proc/1/ns/net"); own == host {
 		c.t.Error("guidanced is in the host's network")
 	}
-	// What the daemons themselves found missing.
-	for _, d := range daemons {
-		if out := c.run("journalctl", "-u", "pfsense-"+d, "-o", "cat", "--no-pager"); !strings.Contains(out, "sandbox require, enforced: no_new_privs undumpable no_core_dump no_capabilities seccomp") {
-			c.t.Errorf("%s did not start behind its whole sandbox:\n%s", d, out)
+}
+
+// walled checks what the kernel holds of a running daemon: its user, its groups (its own
+// and those that its unit adds), no capability, no way to get one, and the filters.
+func (c *container) walled(d string, groups ...string) {
+	c.t.Helper()
+	pid := c.pid(d)
+	s := fields(c.run("cat", "/proc/"+pid+"/status"))
+	uid := c.run("id", "-u", "pfsense-"+d)
+	if ids := strings.Fields(s["Uid"]); !slices.Equal(ids, []string{uid, uid, uid, uid}) || uid == "0" {
+		c.t.Errorf("%s: uids %v, want %s", d, ids, uid)
+	}
+	gid := c.run("id", "-g", "pfsense-"+d)
+	if ids := strings.Fields(s["Gid"]); !slices.Equal(ids, []string{gid, gid, gid, gid}) {
+		c.t.Errorf("%s: gids %v, want %s", d, ids, gid)
+	}
+	added := slices.DeleteFunc(strings.Fields(s["Groups"]), func(g string) bool { return g == gid })
+	for i, g := range groups {
+		_, entry, _ := strings.Cut(c.run("getent", "group", g), ":x:")
+		groups[i], _, _ = strings.Cut(entry, ":")
+	}
+	if !slices.Equal(added, groups) {
+		c.t.Errorf("%s: groups %q beside its own, want %q", d, added, groups)
+	}
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		if strings.Trim(s[set], "0") != "" || s[set] == "" {
+			c.t.Errorf("%s: %s is %s", d, set, s[set])
 		}
+	}
+	if s["NoNewPrivs"] != "1" || s["Seccomp"] != "2" {
+		c.t.Errorf("%s: NoNewPrivs %s, Seccomp %s", d, s["NoNewPrivs"], s["Seccomp"])
+	}
+	// systemd's filters, and on top of them those of pkg/sandbox.
+	if n, err := strconv.Atoi(s["Seccomp_filters"]); err != nil || n < 12 {
+		c.t.Errorf("%s: %s seccomp filters", d, s["Seccomp_filters"])
+	}
+	if l := c.run("cat", "/proc/"+pid+"/limits"); !strings.Contains(strings.Join(strings.Fields(l), " "), "Max core file size 0 0") {
+		c.t.Errorf("%s may leave a core", d)
+	}
+	// What the daemon itself found missing.
+	if out := c.run("journalctl", "-u", "pfsense-"+d, "-o", "cat", "--no-pager"); !strings.Contains(out, "sandbox require, enforced: no_new_privs undumpable no_core_dump no_capabilities seccomp") {
+		c.t.Errorf("%s did not start behind its whole sandbox:\n%s", d, out)
 	}
 }
 

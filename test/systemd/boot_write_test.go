@@ -74,26 +74,26 @@ func (c *container) writeSite(tpm string) {
 	c.run("systemctl", "restart", "pfsense-executord", "pfsense-mcpd")
 }
 
-// softwareTPM starts an emulated TPM that only executord's user reaches, and
-// returns its address.
-func (c *container) softwareTPM() string {
+// softwareTPM starts an emulated TPM that only one user reaches, and returns its
+// address.
+func (c *container) softwareTPM(user string) string {
 	c.t.Helper()
 	c.run("install", "-d", "-m", "0755", "/run/test-tpm")
 	c.run("install", "-d", "-m", "0700", "/run/test-tpm/state")
 	c.run("systemd-run", "--quiet", "--unit=test-tpm", "swtpm", "socket", "--tpm2", "--tpmstate", "dir=/run/test-tpm/state",
 		"--server", "type=unixio,path=/run/test-tpm/tpm.sock", "--ctrl", "type=unixio,path=/run/test-tpm/ctrl.sock", "--flags", "not-need-init,startup-clear")
 	c.until("the TPM", cmdWait, func() bool {
-		_, err := c.try(cmdWait, "chown", "pfsense-executord", "/run/test-tpm/tpm.sock")
+		_, err := c.try(cmdWait, "chown", user, "/run/test-tpm/tpm.sock")
 		return err == nil
 	})
 	return "unix:/run/test-tpm/tpm.sock"
 }
 
-// atTerminal runs mcpctl as the operator at a terminal and says yes to what it
-// asks.
+// atTerminal runs mcpctl as the operator at a terminal and says yes to what it asks,
+// as often as that takes.
 func (c *container) atTerminal(args string) string {
 	c.t.Helper()
-	return c.run("sh", "-c", `(for i in 1 2 3 4 5 6; do sleep 0.3; echo yes; done) | setpriv --reuid=test-operator --regid=test-operator --init-groups script -qec "$1" /dev/null`, "sh", "mcpctl "+args)
+	return c.run("sh", "-c", `(while sleep 0.3; do echo yes; done) | setpriv --reuid=test-operator --regid=test-operator --init-groups script -qec "$1" /dev/null`, "sh", "mcpctl "+args)
 }
 
 // asked is what mcpctl prints as JSON for the operator.
@@ -109,8 +109,15 @@ func (c *container) asked(into any, args ...string) {
 // appliance, behind every wall of the units.
 func (c *container) writes() {
 	c.run("rm", "-f", "/var/lib/pfsense-executord/store") // that of another step
-	c.writeSite(c.softwareTPM())
+	c.writeSite(c.softwareTPM("pfsense-executord"))
 	c.provision()
+	c.changes()
+	c.survives()
+}
+
+// changes is a change by an executord that is provisioned.
+func (c *container) changes() {
+	c.t.Helper()
 	wish := "Printers that the office reaches, under systemd"
 	m := c.session("test-client")
 	ask := func() string {
@@ -163,8 +170,6 @@ func (c *container) writes() {
 	if got := c.tool(m, "pfsense_get_firewall_aliases", map[string]any{"where": []string{"name = " + writepath.Alias}}).Text(); !strings.Contains(got, wish) {
 		c.t.Errorf("on the appliance: %s", got)
 	}
-
-	c.survives()
 }
 
 // survives kills executord: what is stored outlives the process, and the counter

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// Bounds of every wait: a healthy machine needs a tenth of them.
+// Bounds of every wait: a machine with nothing else to do needs a fiftieth of them.
 const (
-	bootWait = 40 * time.Second
-	cmdWait  = 30 * time.Second
+	bootWait = 3 * time.Minute
+	cmdWait  = 2 * time.Minute
 )
 
 // container is a booted system.
@@ -84,7 +84,7 @@ func start(t *testing.T) *container {
 		"./boot.sh", "up", dir, programs, packages, probe, name)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = cmdWait
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func start(t *testing.T) *container {
 			c.leader = leader(cmd.Process.Pid)
 			continue
 		}
-		b, _ := c.try(5*time.Second, "systemctl", "is-system-running") // the word is the answer
+		b, _ := c.try(cmdWait, "systemctl", "is-system-running") // the word is the answer
 		if state = strings.TrimSpace(b); state == "running" {
 			return c
 		}
@@ -215,7 +215,7 @@ func (c *container) feed(stdin string, within time.Duration, args ...string) (st
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Stdin = strings.NewReader(stdin)
 	cmd.Env = clean
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = within // for what it leaves running with its output
 	b, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		err = errors.Join(err, fmt.Errorf("not within %v", within))

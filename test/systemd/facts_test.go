@@ -292,6 +292,8 @@ func TestTheKeysShownInCommentsExist(t *testing.T) {
 var elsewhere = map[string][]string{
 	"mcpd":      {"--socket", "--doctor"},
 	"executord": {"--root-key", "--pinned-head", "--export"},
+	// Of the commands that set one up.
+	"executord-witness": {"--kind", "--write", "--define", "--first", "--now"},
 }
 
 func TestTheManPagesAndTheProgramsAgree(t *testing.T) {

@@ -3,10 +3,13 @@ package systemd
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +36,8 @@ func probe(args []string) {
 		}
 	case "walls":
 		walls()
+	case "ask": // a GET of the URL over TLS, with or without a certificate of our own
+		fmt.Println(ask(args[1], args[2], args[3:]...))
 	case "eat": // more memory than any unit allows
 		hog := make([][]byte, 0, 512)
 		for range cap(hog) {
@@ -46,6 +51,36 @@ func probe(args []string) {
 	case "agent":
 		agent(args[1])
 	}
+}
+
+// ask says what becomes of a GET: the number of its status, or refused when the server
+// ends the connection because of who we are.
+func ask(url, authority string, own ...string) string {
+	pem, err := os.ReadFile(authority)
+	if err != nil {
+		return word(err)
+	}
+	c := &tls.Config{RootCAs: x509.NewCertPool()}
+	c.RootCAs.AppendCertsFromPEM(pem)
+	if len(own) == 2 {
+		pair, err := tls.LoadX509KeyPair(own[0], own[1])
+		if err != nil {
+			return word(err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	// The kernel takes a connection, however busy the server is.
+	dial := &net.Dialer{Timeout: 3 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c, DialContext: dial.DialContext}, Timeout: cmdWait}
+	r, err := client.Get(url)
+	if err != nil {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" { // an alert of TLS
+			return "refused"
+		}
+		return word(err)
+	}
+	_ = r.Body.Close() // the status is the answer
+	return strconv.Itoa(r.StatusCode)
 }
 
 // order is a command for the agent, and answer what became of it.

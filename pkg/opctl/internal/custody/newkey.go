@@ -49,7 +49,7 @@ func keyKinds() []keyKind {
 		{
 			name: "counter-auth", what: "a counter's secret",
 			make: func(string, int64) ([]byte, error) { return keyfile.NewCounterAuth() },
-			next: "it is for a new counter in the TPM alone: one that exists keeps the secret it was made with. As root: systemd-creds encrypt --name=nv-auth FILE /etc/credstore.encrypted/pfsense-executord.nv-auth; then mcpctl anchor provision",
+			next: "it is for a new counter in the TPM alone: one that exists keeps the secret it was made with. As root: systemd-creds encrypt --name=nv-auth FILE /etc/credstore.encrypted/pfsense-executord.nv-auth; then mcpctl anchor provision. On a witness host: as root to /etc/pfsense-mcp/credentials/witness-nv-auth, mode 600; then executord witness provision",
 		},
 	}
 }
