@@ -70,7 +70,7 @@ func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []st
 	if *asJSON {
 		err = cli.WriteJSON(e.Out, out)
 	} else {
-		printChecked(e.Out, out)
+		printChecked(e.Out, out, *app != sideNone)
 	}
 	switch {
 	case err != nil:
@@ -83,19 +83,27 @@ func privilegeCrosscheck(ctx context.Context, e Env, fs *flag.FlagSet, args []st
 	return nil
 }
 
-// printChecked prints the rows that somebody should look at, and the counts. Where
-// a whole document is missing, every row would say no more than that.
-func printChecked(w io.Writer, c checked) {
+// printChecked prints the rows that somebody should look at, and the counts. Without the
+// published document there is nothing to compare, and to print.
+func printChecked(w io.Writer, c checked, withAppliance bool) {
 	for _, side := range []struct {
-		name string
-		l    *loaded
-	}{{"published", c.Upstream}, {"appliance", c.Appliance}} {
-		if side.l != nil {
+		name  string
+		l     *loaded
+		asked bool
+	}{{"published", c.Upstream, true}, {"appliance", c.Appliance, withAppliance}} {
+		switch {
+		case side.l != nil:
 			fmt.Fprintf(w, "%s: %s\n", side.name, side.l)
+		case side.asked:
+			fmt.Fprintf(w, "%s: could not be read\n", side.name)
 		}
 	}
+	if c.Upstream == nil {
+		fmt.Fprintln(w, "nothing was compared")
+		return
+	}
 	for _, r := range c.Rows {
-		if r.Verdict == apidocs.Match || r.Verdict == apidocs.SingleSource || r.Verdict == apidocs.Explained && c.Upstream == nil {
+		if r.Verdict == apidocs.Match || r.Verdict == apidocs.SingleSource {
 			continue
 		}
 		fmt.Fprintf(w, "%s  %s\n  GET %s: %s\n", r.Verdict, r.Tool, r.Path, r.Note)

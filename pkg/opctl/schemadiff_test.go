@@ -303,6 +303,22 @@ func TestTheCrossCheckEndsWithItsCodes(t *testing.T) {
 			}
 		})
 	}
+	up, app := "published: could not be read\n", "appliance: could not be read\n"
+	for name, c := range map[string]struct {
+		up, app  contractDaemon
+		args     []string
+		out, not string // all that is printed; what is not
+	}{
+		"neither side":              {down, down, nil, up + app + "nothing was compared\n", ""},
+		"no published document":     {down, contractDaemon{doc: small}, nil, "nothing was compared\n", "appliance: could"},
+		"none, and no appliance is": {down, down, []string{"--appliance", "none"}, up + "nothing was compared\n", "appliance"},
+		"no appliance":              {contractDaemon{doc: small}, down, nil, app, "nothing was"},
+	} {
+		_, out, said := mcpctl(t, append([]string{"privilege-crosscheck", "--dir", documents(t, &c.up, &c.app)}, c.args...)...)
+		if !strings.Contains(out, c.out) || c.not != "" && strings.Contains(out, c.not) || strings.Contains(out, "explained_difference") != (name == "no appliance") || !strings.Contains(said, "it is down") {
+			t.Errorf("%s:\n%s%s", name, out, said)
+		}
+	}
 	dir := documents(t, &contractDaemon{doc: small}, &contractDaemon{doc: drifted})
 	_, out, _ := mcpctl(t, "privilege-crosscheck", "--dir", dir)
 	for _, want := range []string{"published: upstream, version v2.10.0", "drift  pfsense_get_firewall_aliases", "published: api-v2-firewall-aliases-get", "appliance: api-v2-other", "94 tools: 1 match, 1 drift"} {
