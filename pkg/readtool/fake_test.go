@@ -73,7 +73,7 @@ func (f *fake) Walk(ctx context.Context, _ pfrest.Caller, ep pfrest.Endpoint, o 
 			return w, ctx.Err()
 		}
 		if w.Rows == o.MaxRows {
-			w.Complete = false
+			w.Complete, w.More = false, true
 			break
 		}
 		w.Rows++

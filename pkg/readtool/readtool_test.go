@@ -182,6 +182,36 @@ func TestBadRowsAreLeftOutAndNamed(t *testing.T) {
 	}
 }
 
+// What is said of a list that was not read whole is what happened to it.
+func TestTheReasonThatAListIsNotWholeIsTheRightOne(t *testing.T) {
+	const bound, change, again, stuck = "the bound of one call", "rows may be missing", "read again from its start", "too many rows could not be read"
+	for name, c := range map[string]struct {
+		walked pfrest.Walked
+		scan   int
+		args   string
+		want   string // the one of the notes above
+	}{
+		"a bad row, read to the end":               {pfrest.Walked{Bad: []int{4}}, 0, `{"where":["bytes >= 0"]}`, ""},
+		"bad rows beyond what is tried":            {pfrest.Walked{Bad: []int{1, 3}, Stuck: true}, 0, `{"where":["bytes >= 0"]}`, stuck},
+		"a change in both readings":                {pfrest.Walked{Changed: true, Moved: true}, 0, `{"where":["bytes >= 0"]}`, change},
+		"a change, and enough rows the next time":  {pfrest.Walked{Changed: true}, 0, `{"limit":3}`, again},
+		"a change, and a bad row":                  {pfrest.Walked{Changed: true, Bad: []int{4}}, 0, `{"where":["bytes >= 0"]}`, again},
+		"more rows than one call reads":            {pfrest.Walked{}, 300, `{"where":["bytes >= 0"]}`, bound},
+		"more rows, and one of them cannot be had": {pfrest.Walked{Bad: []int{4}}, 300, `{"where":["bytes >= 0"]}`, bound},
+	} {
+		f := &fake{data: map[string]string{testPath: rows(400)}, walked: c.walked}
+		a, _ := run(t, reader(t, Config{Client: f, ScanRows: c.scan}), testTool(), c.args)
+		for _, note := range []string{bound, change, again, stuck} {
+			if hasNote(a.Notes, note) != (note == c.want) {
+				t.Errorf("%s: %q, want %q alone", name, a.Notes, c.want)
+			}
+		}
+		if a.Complete {
+			t.Errorf("%s: complete", name)
+		}
+	}
+}
+
 func TestMoreThanHalfUnusableIsAnError(t *testing.T) {
 	f := &fake{data: map[string]string{testPath: `[{"id":1,"name":"a"},1,2]`}}
 	if e := fails(t, reader(t, Config{Client: f}), testTool(), `{}`); e.Class != "response_shape" {

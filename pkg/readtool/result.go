@@ -125,10 +125,10 @@ func fit(notes []string, room int) []string {
 func (c *call) readingNotes(add func(string, ...any)) {
 	w := c.walked
 	switch {
-	case w.Changed && w.Complete:
-		add("the list changed while it was read and was read again from its start")
-	case w.Changed:
+	case w.Moved:
 		add("the list changed while it was read: rows may be missing or stand twice")
+	case w.Changed:
+		add("the list changed while it was read and was read again from its start")
 	}
 	if len(w.Bad) > 0 {
 		add("rows the appliance cannot read, left out, by position: %s", numbers(w.Bad))
@@ -151,11 +151,14 @@ func (c *call) readingNotes(add func(string, ...any)) {
 	case c.returned == 0 && c.matched > 0 && !c.early():
 		add("offset %d is behind the last of %s that match", c.args.Offset, plural(c.matched, "row", "rows"))
 	}
-	if c.early() && !c.stopped && c.coverage == nil {
+	if w.More && !c.stopped {
 		add("stopped after %d rows, the bound of one call, with %d matches: the rows behind them were not looked at", c.scanned+c.unusable, c.matched)
 		if c.tool.Reads == nil && c.scanned <= args.MaxOffset {
 			add("without where, they begin at offset %d", c.scanned)
 		}
+	}
+	if w.Stuck {
+		add("too many rows could not be read: none behind the last of these positions was looked at")
 	}
 	c.coverage.notes(add)
 	if w.IgnoredLimit {

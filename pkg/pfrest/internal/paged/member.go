@@ -36,9 +36,12 @@ type Options struct {
 type Walked struct {
 	Rows         int   // handed out since Restart
 	Complete     bool  // every row of the list was handed out, as one unchanged state of it
-	Changed      bool  // the list changed while it was read; with Complete the second reading was clean
+	Changed      bool  // the list changed while it was read, and was read again from its start
+	Moved        bool  // it changed in the second reading as well: the rows are no one state of it
 	Links        bool  // the appliance's HATEOAS setting is on
-	Bad          []int // positions that cannot be read; when the walk ended there, the last is where
+	More         bool  // there are rows behind MaxRows
+	Bad          []int // positions that cannot be read
+	Stuck        bool  // too many could not: the walk ended at the last of Bad, which may be readable
 	Requests     int   // GETs made
 	IgnoredLimit bool  // the appliance ignored limit and offset and sent the whole list
 }

@@ -29,6 +29,7 @@ type upstream struct {
 	before  func(n, offset, limit int)
 	ignore  bool
 	fail    int // the n-th request fails with errNet
+	slip    int // the n-th request fails with errBad, whatever it asks for
 	busy    bool
 }
 
@@ -52,6 +53,9 @@ func (u *upstream) fetch(_ context.Context, limit, offset int) (Page, error) {
 	}
 	if u.fail == len(u.asked) {
 		return Page{}, errNet
+	}
+	if u.slip == len(u.asked) {
+		return Page{}, errBad
 	}
 	from, to := min(offset, len(u.rows)), min(offset+limit, len(u.rows))
 	if u.ignore {
@@ -148,7 +152,7 @@ func TestTheBoundIsExact(t *testing.T) {
 			u := numbered(n)
 			r := walk(u, size, 10, 0)
 			wantRows(t, r.rows, u.rows[:min(n, 10)])
-			if r.walked.Complete != (n <= 10) || r.walked.Rows != min(n, 10) || r.err != nil {
+			if r.walked.Complete != (n <= 10) || r.walked.More != (n > 10) || r.walked.Stuck || r.walked.Rows != min(n, 10) || r.err != nil {
 				t.Fatalf("%d rows in pages of %d: %+v %v", n, size, r.walked, r.err)
 			}
 		}
@@ -191,7 +195,7 @@ func TestAChangeStartsTheWalkOverOnce(t *testing.T) {
 			u := numbered(25)
 			u.before = func(n, _, _ int) { c.before(u, n) }
 			r := walk(u, c.size, 100, 0)
-			if r.err != nil || !r.walked.Changed || r.restarts != 1 || r.walked.Complete == c.moved {
+			if r.err != nil || !r.walked.Changed || r.restarts != 1 || r.walked.Moved != c.moved || r.walked.Complete == c.moved {
 				t.Fatalf("%d restarts, %+v %v", r.restarts, r.walked, r.err)
 			}
 			if !c.moved {
@@ -240,7 +244,7 @@ func TestABadRowIsFoundByHalvesAndTheOthersAreRead(t *testing.T) {
 			if r.err != nil || !slices.Equal(r.walked.Bad, []int{at}) || r.walked.Complete || r.walked.Changed || len(u.asked) > 4+maxSalvage {
 				t.Fatalf("%d rows, bad %d: %+v %v, asked %v", n, at, r.walked, r.err, u.asked)
 			}
-			if at > 0 && at < 249 && n == 250 && len(u.asked) > 1+9+2 { // the page, its halves, the next page, the last look
+			if at > 0 && at < 249 && n == 250 && len(u.asked) > 1+10+2 { // the page, its halves, the next page, the last look
 				t.Fatalf("bad %d: %d requests %v", at, len(u.asked), u.asked)
 			}
 			for i, p := range r.pos {
@@ -252,13 +256,31 @@ func TestABadRowIsFoundByHalvesAndTheOthersAreRead(t *testing.T) {
 	}
 }
 
+// An appliance that lacks memory for a moment fails one page and has no bad row.
+func TestAPageThatFailedForAMomentTakesNoRowAlong(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 250, 600} {
+		for slip := 1; slip <= 4; slip++ {
+			u := numbered(n)
+			u.slip = slip
+			r := walk(u, 250, 5000, 0)
+			if slip == 1 && n == 1 { // nothing is left of it to ask for
+				continue
+			}
+			wantRows(t, r.rows, u.rows)
+			if slip < 4 && (r.err != nil || r.walked.Bad != nil || !r.walked.Complete) {
+				t.Fatalf("%d rows, request %d: %+v %v, asked %v", n, slip, r.walked, r.err, u.asked)
+			}
+		}
+	}
+}
+
 func TestSalvageGivesUpAfterTwelveRequests(t *testing.T) {
 	u := numbered(1000)
 	for _, i := range []int{3, 100, 180, 700} {
 		u.bad[u.rows[i]] = true
 	}
 	r := walk(u, 250, 5000, 0)
-	if r.err != nil || r.walked.Complete || len(r.walked.Bad) < 2 || r.walked.Bad[0] != 3 {
+	if r.err != nil || r.walked.Complete || !r.walked.Stuck || r.walked.More || len(r.walked.Bad) < 2 || r.walked.Bad[0] != 3 {
 		t.Fatalf("%+v %v", r.walked, r.err)
 	}
 	if len(u.asked) > 1+maxSalvage+1 { // the page, the halves, the last look

@@ -7,7 +7,7 @@ import (
 )
 
 // maxSalvage bounds the requests that a reading spends on unreadable pages: one
-// bad row in a page of 250 takes 9.
+// bad row in a page of 250 takes 10 at most.
 const maxSalvage = 12
 
 // Page is one answer: the places [from, to) of its rows in Body. It is valid
@@ -171,14 +171,16 @@ func (r *Reading) smaller(err error) bool {
 
 // salvage reads [from, to), which could not be read whole: it halves the smallest
 // part from the front that is known to fail until the bad row stands alone,
-// leaves that one out and tries the rest whole again.
+// leaves that one out and tries the rest whole again. Only a row that failed by
+// itself is called bad: a page may have failed for a moment's lack of memory.
 func (r *Reading) salvage(ctx context.Context, from, to int) error {
 	r.cfg.Admit() // the members are looked at
-	fails := to   // [from, fails) is known to fail; nothing is when fails <= from
+	fails := to   // [from, fails) failed; nothing did when fails <= from
+	alone := to == from+1
 	for from < to && !r.ended && !r.restartDue() && slices.ContainsFunc(r.members, wantsMore) {
-		if fails-from == 1 {
+		if alone {
 			r.skip(from)
-			from++
+			from, alone = from+1, false
 			continue
 		}
 		if r.salvaged == maxSalvage {
@@ -188,7 +190,7 @@ func (r *Reading) salvage(ctx context.Context, from, to int) error {
 		}
 		end := to
 		if fails > from {
-			end = from + (fails-from)/2
+			end = from + max((fails-from)/2, 1)
 		}
 		r.salvaged++
 		switch err := r.fetch(ctx, from, end-from); {
@@ -196,7 +198,7 @@ func (r *Reading) salvage(ctx context.Context, from, to int) error {
 			r.hand(from, end-from)
 			from = end
 		case r.smaller(err):
-			fails = end
+			fails, alone = end, end == from+1
 		default:
 			return err
 		}
@@ -334,7 +336,7 @@ func (r *Reading) release(members []*Member, err error) {
 	for _, m := range members {
 		m.in <- message{err: err, final: &Walked{
 			Complete: err == nil && r.ended && !r.more && !r.stuck && !r.moved && !m.stopped && len(r.bad) == 0,
-			Changed:  r.changed, Links: r.links, Bad: slices.Clone(r.bad),
+			Changed:  r.changed, Links: r.links, Bad: slices.Clone(r.bad), More: r.more, Stuck: r.stuck, Moved: r.moved,
 			Requests: r.requests, IgnoredLimit: r.ignored,
 		}}
 	}
