@@ -141,13 +141,10 @@ func TestReview05EveryReadIsItsOwnConnectionAndNoneIsSharedOrRemembered(t *testi
 	// Two at the same time are two requests, although the first one still hangs when
 	// the second begins.
 	s.ResetLog()
-	s.Fault(fakepf.Fault{Kind: fakepf.Delay, Delay: 200 * time.Millisecond, Path: aliases})
-	first := make(chan error)
+	held := s.Hold("GET", aliases)
+	first := make(chan error, 1)
 	go func() { _, err := r.List(context.Background()); first <- err }()
-	for s.Counters().ByPath["GET "+status] == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(50 * time.Millisecond)
+	<-held.Reached
 	began := time.Now()
 	if err := s.Set("FirewallAlias", 1, "descr", "changed meanwhile"); err != nil {
 		t.Fatal(err)
@@ -159,6 +156,7 @@ func TestReview05EveryReadIsItsOwnConnectionAndNoneIsSharedOrRemembered(t *testi
 	if f := ok[alias.Found](t)(second.Find("Bad_Senders")); f.State.Descr != "changed meanwhile" {
 		t.Errorf("a read that began after the change does not show it: %+v", f)
 	}
+	held.Go()
 	if err := <-first; err != nil {
 		t.Error(err)
 	}

@@ -248,11 +248,14 @@ func TestNoTextOfTheApplianceIsInAnError(t *testing.T) {
 
 func TestACallerWhoLeavesEndsTheRead(t *testing.T) {
 	s, _, r := office(t, fakepf.Options{})
-	s.Fault(fakepf.Fault{Kind: fakepf.Hang, Path: aliases})
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
+	held := s.Hold("GET", aliases)
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-held.Reached
+		leave()
+	}()
 	_, err := r.List(ctx)
-	if class(err) != "read" || !errors.Is(err, context.DeadlineExceeded) {
+	if class(err) != "read" || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v (%s)", err, class(err))
 	}
 }
