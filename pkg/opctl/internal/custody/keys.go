@@ -2,11 +2,11 @@ package custody
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pfsensemcp/pkg/artifact/authority"
 	"pfsensemcp/pkg/canon"
-	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/opctl/internal/carry"
 	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/opctl/internal/suite"
@@ -71,25 +71,24 @@ func pins(ctx context.Context, c *suite.Call, args []string) error {
 		return err
 	}
 	defer out.Drop()
-	var r *executorpb.ArtifactResponse
-	err = c.Ask(ctx, suite.Slow, func(ctx context.Context, x executorpb.AdminClient) (err error) {
-		r, err = x.GetPins(ctx, &executorpb.GetPinsRequest{})
+	var x authority.Pin
+	file, err := c.Attested(ctx, out, "a pins file of one executor", func(ctx context.Context, x executorpb.AdminClient) (*executorpb.ArtifactResponse, error) {
+		return x.GetPins(ctx, &executorpb.GetPinsRequest{})
+	}, func(b []byte) error {
+		p, err := authority.ParsePins(b)
+		if err == nil && len(p.Executors) != 1 {
+			err = errors.New("another number of executors")
+		}
+		if err == nil {
+			x = p.Executors[0]
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	p, err := authority.ParsePins(r.GetArtifact())
-	if err != nil || len(p.Executors) != 1 {
-		return errs.Wrap(err, errs.Internal, "executord's answer is no pins file of one executor, so it was not written").WithClass(cli.ClassIntegrity).
-			WithNext("mcpctl and executord may be of different versions: mcpctl status")
-	}
-	if err := out.Save(r.GetArtifact()); err != nil {
-		return err
-	}
-	x := p.Executors[0]
 	k := pinned{
-		File: *path, SHA256: canon.Hash(r.GetArtifact()), Store: x.StoreID, NVIndex: x.NVIndexName, Appliance: x.ApplianceTarget, Build: x.BuildID,
+		File: *path, SHA256: canon.Hash(file), Store: x.StoreID, NVIndex: x.NVIndexName, Appliance: x.ApplianceTarget, Build: x.BuildID,
 		KeyID: x.Attestation.ID, KeySHA256: canon.Hash(x.Attestation.Public),
 		Next: "compare this with the host in person, two of you; then it is pins.json of each signer, or its entry goes into that file; there: mcpsign pins",
 	}

@@ -10,7 +10,6 @@ import (
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/canon"
-	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/opctl/internal/carry"
 	"pfsensemcp/pkg/opctl/internal/cli"
 	"pfsensemcp/pkg/opctl/internal/suite"
@@ -223,24 +222,18 @@ func attested(ctx context.Context, c *suite.Call, path string) error {
 		return err
 	}
 	defer out.Drop()
-	var r *executorpb.ArtifactResponse
-	err = c.Ask(ctx, suite.Slow, func(ctx context.Context, x executorpb.AdminClient) (err error) {
-		r, err = x.AnchorFile(ctx, &executorpb.AnchorFileRequest{})
+	var a *artifact.AnchorStatus
+	file, err := c.Attested(ctx, out, "an anchor status", func(ctx context.Context, x executorpb.AdminClient) (*executorpb.ArtifactResponse, error) {
+		return x.AnchorFile(ctx, &executorpb.AnchorFileRequest{})
+	}, func(b []byte) (err error) {
+		a, err = artifact.ParseAnchorStatus(b)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	a, err := artifact.ParseAnchorStatus(r.GetArtifact())
-	if err != nil {
-		return errs.Wrap(err, errs.Internal, "executord's file is no anchor status, so it was not written").WithClass(cli.ClassIntegrity).
-			WithNext("mcpctl and executord may be of different versions: mcpctl status")
-	}
-	if err := out.Save(r.GetArtifact()); err != nil {
-		return err
-	}
 	k := attestedFile{
-		File: path, SHA256: canon.Hash(r.GetArtifact()), Store: a.StoreID, StoreValue: a.StoreValue, WitnessValue: a.WitnessValue,
+		File: path, SHA256: canon.Hash(file), Store: a.StoreID, StoreValue: a.StoreValue, WitnessValue: a.WitnessValue,
 		AuditHead: a.AuditHead, Quarantine: a.Quarantine, MadeAt: a.GeneratedAt.Unix(),
 		Next: "carry " + cli.Clean(path) + " to the reconciliation owner; there: mcpsign sign-rebaseline -i " + filepath.Base(cli.Clean(path)) + " --reason REASON -o rebaseline.json; back here: mcpctl anchor rebaseline rebaseline.json",
 	}

@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,10 +11,8 @@ import (
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/artifact/change"
 	"pfsensemcp/pkg/canon"
-	"pfsensemcp/pkg/errs"
 	"pfsensemcp/pkg/opctl/internal/carry"
 	"pfsensemcp/pkg/opctl/internal/cli"
-	"pfsensemcp/pkg/opctl/internal/suite"
 	"pfsensemcp/pkg/textsafe/spelling"
 	executorpb "pfsensemcp/proto/executor/v1"
 )
@@ -221,23 +220,20 @@ func (c *call) fetch(ctx context.Context, args []string, s source) error {
 			return err
 		}
 	}
-	var r *executorpb.ArtifactResponse
-	err = c.Ask(ctx, suite.Slow, func(ctx context.Context, x executorpb.AdminClient) (err error) {
-		r, err = s.get(ctx, x, id)
+	var f fetched
+	file, err := c.Attested(ctx, out, "what was asked for", func(ctx context.Context, x executorpb.AdminClient) (*executorpb.ArtifactResponse, error) {
+		return s.get(ctx, x, id)
+	}, func(b []byte) (err error) {
+		of := ""
+		if f, of, err = s.read(b); err == nil && of != id {
+			err = errors.New("it is of another change")
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	f, of, err := s.read(r.GetArtifact())
-	if err != nil || of != id {
-		return errs.Wrap(err, errs.Internal, "executord's file is not what was asked for, so it was not written").WithClass(cli.ClassIntegrity).
-			WithNext("mcpctl and executord may be of different versions: mcpctl status; otherwise do not trust this executord")
-	}
-	if err := out.Save(r.GetArtifact()); err != nil {
-		return err
-	}
-	f.File, f.Bytes, f.SHA256, f.Next = *path, len(r.GetArtifact()), canon.Hash(r.GetArtifact()), s.next(cli.Clean(*path))
+	f.File, f.Bytes, f.SHA256, f.Next = *path, len(file), canon.Hash(file), s.next(cli.Clean(*path))
 	if *c.JSON {
 		return cli.WriteJSON(c.Out, f)
 	}

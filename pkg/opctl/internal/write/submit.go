@@ -40,6 +40,27 @@ func (c *call) say(path, kind string, k known, err error) {
 	}
 }
 
+// paper is a signed file of one kind.
+type paper struct {
+	kind, question string
+	read           func([]byte) (known, error) // what it says; not of a file that is none
+}
+
+// paper reads the one file that a command names, shows what it says, and asks a person
+// whether to hand it in.
+func (c *call) paper(ctx context.Context, args []string, yes *bool, p paper) (b []byte, k known, err error) {
+	path, err := c.One(args)
+	if err != nil {
+		return nil, known{}, err
+	}
+	if b, err = carry.Read(path, artifact.MaxSigned); err != nil {
+		return nil, known{}, err
+	}
+	k, fault := p.read(b)
+	c.say(path, p.kind, k, fault)
+	return b, k, c.Consent(ctx, p.question, *yes)
+}
+
 // submit calls executord with something that may change its state, and says what an
 // error of it means to a person. look is the command that shows what became of it.
 func (c *call) submit(ctx context.Context, look string, f func(context.Context, executorpb.AdminClient) error) error {
@@ -56,27 +77,21 @@ type authorized struct {
 
 // authorize is `mcpctl write authorize`.
 func authorize(ctx context.Context, c *call, args []string) error {
-	yes := c.YesFlag()
-	path, err := c.One(args)
+	b, _, err := c.paper(ctx, args, c.YesFlag(), paper{
+		"an authorization", "Hand it in? It is used up when it is taken, and the contract is prepared; nothing is sent yet.",
+		func(b []byte) (known, error) {
+			a, err := artifact.ParseAuthorization(b)
+			if err != nil {
+				return known{}, err
+			}
+			return known{by: a.AuthorityID, of: a.RequestID, issued: a.IssuedAt, expires: a.ExpiresAt}, nil
+		},
+	})
 	if err != nil {
-		return err
-	}
-	b, err := carry.Read(path, artifact.MaxSigned)
-	if err != nil {
-		return err
-	}
-	look := "mcpctl write list"
-	var k known
-	a, err := artifact.ParseAuthorization(b)
-	if err == nil {
-		k = known{by: a.AuthorityID, of: a.RequestID, issued: a.IssuedAt, expires: a.ExpiresAt}
-	}
-	c.say(path, "an authorization", k, err)
-	if err := c.Consent(ctx, "Hand it in? It is used up when it is taken, and the contract is prepared; nothing is sent yet.", *yes); err != nil {
 		return err
 	}
 	var r *executorpb.SubmitAuthorizationResponse
-	err = c.submit(ctx, look, func(ctx context.Context, x executorpb.AdminClient) (err error) {
+	err = c.submit(ctx, "mcpctl write list", func(ctx context.Context, x executorpb.AdminClient) (err error) {
 		r, err = x.SubmitAuthorization(ctx, &executorpb.SubmitAuthorizationRequest{Authorization: b})
 		return err
 	})
@@ -99,21 +114,17 @@ func authorize(ctx context.Context, c *call, args []string) error {
 // confirm is `mcpctl write confirm`.
 func confirm(ctx context.Context, c *call, args []string) error {
 	yes, noWait := c.YesFlag(), c.noWaitFlag()
-	path, err := c.One(args)
+	b, k, err := c.paper(ctx, args, yes, paper{
+		"a confirmation", "Hand it in? The change is sent to the appliance when it is taken.",
+		func(b []byte) (known, error) {
+			a, err := artifact.ParseConfirmation(b)
+			if err != nil {
+				return known{}, err
+			}
+			return known{by: a.AuthorityID, of: a.ContractID, issued: a.IssuedAt, expires: a.ExpiresAt, contract: a.ContractID}, nil
+		},
+	})
 	if err != nil {
-		return err
-	}
-	b, err := carry.Read(path, artifact.MaxSigned)
-	if err != nil {
-		return err
-	}
-	var k known
-	a, err := artifact.ParseConfirmation(b)
-	if err == nil {
-		k = known{by: a.AuthorityID, of: a.ContractID, issued: a.IssuedAt, expires: a.ExpiresAt, contract: a.ContractID}
-	}
-	c.say(path, "a confirmation", k, err)
-	if err := c.Consent(ctx, "Hand it in? The change is sent to the appliance when it is taken.", *yes); err != nil {
 		return err
 	}
 	return c.run(ctx, k.contract, *noWait, forward, func(ctx context.Context, x executorpb.AdminClient) (*executorpb.ContractState, error) {
@@ -194,22 +205,17 @@ func release(ctx context.Context, c *call, args []string) error {
 
 // evidence hands in what the reconciliation owner signed.
 func (c *call) evidence(ctx context.Context, args []string, question string, f func(context.Context, executorpb.AdminClient, []byte) (*executorpb.ContractState, error)) error {
-	yes := c.YesFlag()
-	path, err := c.One(args)
+	b, k, err := c.paper(ctx, args, c.YesFlag(), paper{
+		"evidence", question,
+		func(b []byte) (known, error) {
+			a, err := artifact.ParseReconciliation(b)
+			if err != nil {
+				return known{}, err
+			}
+			return known{by: a.AuthorityID, of: a.ContractID, issued: a.IssuedAt, detail: a.Outcome, contract: a.ContractID}, nil
+		},
+	})
 	if err != nil {
-		return err
-	}
-	b, err := carry.Read(path, artifact.MaxSigned)
-	if err != nil {
-		return err
-	}
-	var k known
-	a, err := artifact.ParseReconciliation(b)
-	if err == nil {
-		k = known{by: a.AuthorityID, of: a.ContractID, issued: a.IssuedAt, detail: a.Outcome, contract: a.ContractID}
-	}
-	c.say(path, "evidence", k, err)
-	if err := c.Consent(ctx, question, *yes); err != nil {
 		return err
 	}
 	var r *executorpb.ContractState
