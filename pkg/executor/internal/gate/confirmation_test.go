@@ -233,10 +233,11 @@ func TestReview15AConfirmationFromBeforeARebaselineIsVoid(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "its contract has moved", "c3_state", submitConfirming(t, c))
-	c.Clock.Pass(time.Second)
+	floor := c.Clock.Read().Wall
+	c.Clock.Pass(15 * time.Minute) // what the lost history may have sent has landed
 	next := must[record.Contract](t)(c.Authorize("a0", "x"))
 	fresh, _ := c.Confirmation(next)
-	fresh.IssuedAt = next.CreatedAt.Add(-time.Second) // at the floor
+	fresh.IssuedAt = floor
 	c.draft = of(t, fresh, artifacttest.KeyC())
 	check(t, "signed at the floor", "c3_floor", submitConfirming(t, c))
 }

@@ -25,7 +25,7 @@ func Contract(v *store.View, c *record.Contract, a Around) (*executorpb.Contract
 	if err != nil {
 		return nil, err
 	}
-	s := sight{c: c, res: res, now: v.Now().Wall, around: a}
+	s := sight{c: c, res: res, now: v.Now().Wall, around: a, landing: v.Forgotten(c)}
 	send, err := v.Send(c.ContractID)
 	switch {
 	case err == nil:

@@ -120,6 +120,34 @@ func TestTheLandingWindowStandsAtTheContractThatOpensIt(t *testing.T) {
 	}
 }
 
+// What an interrupted attempt sent, if it sent anything, is not known: it may land as long
+// as what is known to have been sent.
+func TestReview01AnInterruptedAttemptMayLandToo(t *testing.T) {
+	p := play(t)
+	c, err := p.Authorize("web", "one")
+	if err == nil {
+		c, err = p.Confirm(c)
+	}
+	if err == nil {
+		c, err = p.S.BeginExecution(c.At(), p.Witness)
+	}
+	if err == nil {
+		err = p.Advance(c)
+	}
+	if err == nil {
+		_, err = p.S.Restart(p.Witness)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Clock.Pass(100 * time.Second)
+	m := contract(t, p, c.ContractID)
+	if want := p.Clock.Read().Wall.Add(800 * time.Second).Unix(); m.GetLandingWindowUntil() != want {
+		t.Errorf("%v, want until %d", m, want)
+	}
+	says(t, "inside", m.GetNext(), "wait until the time that is shown as may land")
+}
+
 func TestReview16WhatTheLookAndTheExchangeShowedIsTold(t *testing.T) {
 	l, now := store.DefaultLimits(), time.Unix(1_700_000_000, 0)
 	for _, row := range []struct {

@@ -23,6 +23,9 @@ func wrong(v *store.View, landing time.Duration) (string, error) {
 	var newest *record.Send
 	var left time.Duration
 	for _, c := range all {
+		if c.State == record.Reconciliation && c.Boundary == record.BoundaryNone { // whatever was sent is forgotten
+			left = max(left, landing-v.SinceSend(&record.Send{})) // of another life: since the start
+		}
 		s, err := v.Send(c.ContractID)
 		if errs.CodeOf(err) == errs.NotFound {
 			continue

@@ -286,12 +286,18 @@ func (v *View) MayUndo(c *record.Contract) error {
 
 // Landed says whether, when an observation was made, an earlier write of its contract
 // could no longer land.
-func (v *View) Landed(c *record.Contract, r *record.Result, o *record.Sighting) (bool, error) {
-	return settling.Landed(v.tx, v.s.limits, v.s.start, c, r, o)
+func (v *View) Landed(c *record.Contract, o *record.Sighting) (bool, error) {
+	return settling.Landed(v.tx, v.s.limits, v.s.start, c, o)
 }
 
 // Landing returns for how long a write without an answer may still land.
 func (v *View) Landing() (time.Duration, error) { return v.s.limits.Landing(v.tx, v.s.start) }
+
+// Forgotten returns how long a write of a contract may still land of which the store
+// knows nothing.
+func (v *View) Forgotten(c *record.Contract) time.Duration {
+	return v.s.limits.Forgotten(v.tx.Now, v.s.start, c)
+}
 
 // SinceSend returns how long ago a contract's latest attempt was sent, by the clock
 // that cannot be set.

@@ -209,7 +209,7 @@ func (s *statement) landed() *rule.Miss {
 		return nil
 	}
 	return s.f.View(func(v *store.View) (*rule.Miss, error) {
-		ok, err := v.Landed(s.c, s.entered, s.seen)
+		ok, err := v.Landed(s.c, s.seen)
 		if err != nil {
 			return nil, err
 		}

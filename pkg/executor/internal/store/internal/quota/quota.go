@@ -300,10 +300,28 @@ func (l Limits) Begin(tx *rows.Tx, start moment.Reading) error {
 // all contracts.
 func (l Limits) Landing(tx *rows.Tx, start moment.Reading) (left time.Duration, err error) {
 	all, err := tx.Unanswered()
+	if err != nil {
+		return 0, err
+	}
 	for _, s := range all {
 		left = max(left, l.LandingWindow-moment.Since(tx.Now, start, s.SentAt, s.BootID, s.SentBootMS))
 	}
+	active, err := Active(tx)
+	for _, c := range active {
+		left = max(left, l.Forgotten(tx.Now, start, c))
+	}
 	return left, err
+}
+
+// Forgotten returns how long a write of a contract may still land of which nothing is
+// known: the contract was interrupted, or was on its way when the store was restored, and
+// no send is in this file. A file that was set back into the midst of an attempt looks
+// the same. When it was sent is not known either: before this process started.
+func (l Limits) Forgotten(now, start moment.Reading, c *record.Contract) time.Duration {
+	if c.State != record.Reconciliation || c.Boundary != record.BoundaryNone {
+		return 0
+	}
+	return max(0, l.LandingWindow-time.Duration(now.BootMS-start.BootMS)*time.Millisecond)
 }
 
 // Active returns the contracts that hold a target.

@@ -1,8 +1,6 @@
 package settling
 
 import (
-	"time"
-
 	"pfsensemcp/pkg/artifact"
 	"pfsensemcp/pkg/canon"
 	"pfsensemcp/pkg/errs"
@@ -152,29 +150,25 @@ func sighting(tx *rows.Tx, contract, digest string) (found *record.Sighting, err
 
 // Landed says whether, when an observation was made, an earlier write of the contract
 // could no longer land. Start is when the store was opened.
-func Landed(tx *rows.Tx, l quota.Limits, start moment.Reading, c *record.Contract, res *record.Result, o *record.Sighting) (bool, error) {
-	// What is certain at least: how long this process had run.
-	since := time.Duration(0)
-	if o.BootID == tx.Now.BootID {
-		since = time.Duration(o.BootMS-start.BootMS) * time.Millisecond
-	}
-	if c.Boundary == record.BoundaryNone {
-		// Nothing of this contract left, unless its history was lost.
-		return res.Reason != record.ReasonRebaseline || since >= l.LandingWindow, nil
+func Landed(tx *rows.Tx, l quota.Limits, start moment.Reading, c *record.Contract, o *record.Sighting) (bool, error) {
+	read := moment.Reading{Wall: o.ObservedAt, BootID: o.BootID, BootMS: o.BootMS}
+	switch {
+	case c.Boundary == record.BoundaryNone && c.State != record.Reconciliation:
+		return true, nil // proven: nothing of this undo left
+	case o.BootID != tx.Now.BootID:
+		return l.LandingWindow <= 0, nil // how long ago is not known of a look from before a restart of the machine
+	case c.Boundary == record.BoundaryNone:
+		return l.Forgotten(read, start, c) <= 0, nil
 	}
 	sent, err := rows.Get(tx, &record.Send{}, []byte(c.ContractID))
 	if err != nil {
 		return false, err
 	}
-	read := moment.Reading{Wall: o.ObservedAt, BootID: o.BootID, BootMS: o.BootMS}
-	if o.BootID == tx.Now.BootID {
-		since = moment.Since(read, start, sent.SentAt, sent.BootID, sent.SentBootMS)
-	}
-	return since >= l.LandingWindow, nil
+	return moment.Since(read, start, sent.SentAt, sent.BootID, sent.SentBootMS) >= l.LandingWindow, nil
 }
 
-func (s Settling) landed(tx *rows.Tx, c *record.Contract, res *record.Result, o *record.Sighting) (bool, error) {
-	return Landed(tx, s.core.Limits, s.core.Start, c, res, o)
+func (s Settling) landed(tx *rows.Tx, c *record.Contract, o *record.Sighting) (bool, error) {
+	return Landed(tx, s.core.Limits, s.core.Start, c, o)
 }
 
 // outcomes are what each outcome makes of a contract of which origin.
@@ -235,7 +229,7 @@ func (s Settling) Reconcile(at record.At, file []byte, a *artifact.Reconciliatio
 			return err
 		}
 		if !o.applied {
-			ok, err := s.landed(tx, k, res, seen)
+			ok, err := s.landed(tx, k, seen)
 			if err != nil {
 				return err
 			}
@@ -294,7 +288,7 @@ func (s Settling) Release(at record.At, file []byte, a *artifact.Reconciliation,
 		if err != nil {
 			return err
 		}
-		if ok, err := s.landed(tx, c, res, seen); err != nil || !ok {
+		if ok, err := s.landed(tx, c, seen); err != nil || !ok {
 			if err == nil {
 				err = step.Refuse(errs.Denied, "r_landing", "when it was observed, the write could still land")
 			}
