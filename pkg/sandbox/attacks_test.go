@@ -97,6 +97,9 @@ func attacks(j job) map[string]func() error {
 	}
 }
 
+// patience ends what hangs; on a busy host everything else may take its time.
+const patience = time.Minute
+
 // duties are what every daemon must be able to do after Apply.
 func duties(j job, l net.Listener) map[string]func() error {
 	d := map[string]func() error{
@@ -133,7 +136,7 @@ func duties(j job, l net.Listener) map[string]func() error {
 // acceptOne serves the parent, which dials until it is served, and closes the
 // listener, which removes its file.
 func acceptOne(l net.Listener) error {
-	_ = l.(*net.UnixListener).SetDeadline(time.Now().Add(10 * time.Second))
+	_ = l.(*net.UnixListener).SetDeadline(time.Now().Add(patience))
 	c, err := l.Accept()
 	if err != nil {
 		return err
@@ -192,7 +195,7 @@ func resolve(server string) error {
 	r := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "udp4", server)
 	}}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := r.LookupHost(ctx, "absent.example.")
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
@@ -204,7 +207,7 @@ func resolve(server string) error {
 // dial connects and reads one byte: a connection that only looks made is none.
 func dial(network, addr string) func() error {
 	return func() error {
-		c, err := net.DialTimeout(network, addr, 5*time.Second)
+		c, err := net.DialTimeout(network, addr, patience)
 		if err != nil {
 			return err
 		}
