@@ -64,10 +64,7 @@ func (c *Ceremony) Rollback(ctx context.Context, by record.Actor, confirmation, 
 		if err != nil {
 			return err
 		}
-		if err := c.Meet(ctx); err != nil {
-			return err
-		}
-		u, d := gate.Rollback(ctx, c.world(s), confirmation, authorization)
+		u, d := gate.Rollback(ctx, back{world{c, s}}, confirmation, authorization)
 		if d != nil {
 			return c.denied(s, by, record.RollbackDenied, d)
 		}

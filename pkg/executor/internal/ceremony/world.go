@@ -44,6 +44,17 @@ func (w after) Quarantine() string {
 	return ""
 }
 
+// back is the world of an undo. It may come before any preview of this process, so its
+// plan may be the first to need the appliance's identity.
+type back struct{ world }
+
+func (w back) Plan(ctx context.Context) (*change.Plan, error) {
+	if err := w.c.Meet(ctx); err != nil {
+		return nil, err
+	}
+	return w.c.ChangePlan(ctx)
+}
+
 func (w world) Survey(ctx context.Context) (*alias.Survey, error) { return w.c.Reader.Survey(ctx) }
 
 func (w world) Policy() gate.Policy {
