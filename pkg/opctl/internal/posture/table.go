@@ -16,7 +16,7 @@ func Anchor() cli.Command {
 			suite.Row("anchor", "seed", "--value V --handle H", "seed the store with the counter's value, at a terminal", "--value 41 --handle 0x01500000",
 				"Value and handle as mcpctl anchor status shows them. Run it again when it was interrupted.", seed),
 			suite.Row("anchor", "status", "[-o FILE]", "show store and counter; -o: write what a rebaseline is signed over", "-o anchor.json",
-				"exit: 0 they agree, or there is none; 2 they differ", status),
+				"exit: 0 they agree, or there is none; 1 not reachable, or write is off; 2 they differ", status),
 			suite.Row("anchor", "rebaseline", "FILE", "hand in a signed rebaseline, at a terminal", "rebaseline.json",
 				"Every approval signed before becomes void; contracts on their way need reconciliation.", rebaseline),
 		},
