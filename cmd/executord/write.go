@@ -109,12 +109,24 @@ func (s *settings) apart(p *daemon.Process) error {
 		return errs.New(errs.Invalid, why).WithClass("configuration").
 			WithNext("give executord, mcpd and every operator a user of their own, as the units do; lab = true is for a laboratory")
 	}
-	for setting, path := range map[string]string{"settings file": p.Config, "authorities_file": s.Authorities} {
-		if path == "" {
+	return s.believed(p.Config)
+}
+
+// believed refuses a file that says whom executord believes and that anybody but root
+// could change: the settings, the owners' keys, and the authorities of the appliance and
+// of the witness host, whose word is the counter.
+func (s *settings) believed(config string) error {
+	for _, f := range []struct{ setting, path string }{
+		{"the settings", config},
+		{"authorities_file", s.Authorities},
+		{"appliance.ca_file", s.Appliance.CAFile},
+		{"anchor.remote.server_ca", s.Anchor.Remote.ServerCA},
+	} {
+		if f.path == "" {
 			continue
 		}
-		if err := rooted(path); err != nil {
-			return errs.Wrap(err, errs.Invalid, "the "+setting+", or a directory above it, is not root's alone to write").WithClass("configuration").
+		if err := rooted(f.path); err != nil {
+			return errs.Wrap(err, errs.Invalid, "the file of "+f.setting+", or a directory above it, is not root's alone to write").WithClass("configuration").
 				WithNext("give the file and all directories above it to root, writable by root alone")
 		}
 	}
