@@ -230,6 +230,103 @@ func TestAFullDiskChangesNoFile(t *testing.T) {
 	}
 }
 
+// full makes it impossible to write a file: a directory stands where it would be.
+func full(t *testing.T, tr *Tree, path string) {
+	t.Helper()
+	if err := os.MkdirAll(tr.at(path+"/x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(tr.at(path)) })
+}
+
+func TestADiskWithoutRoomForTheRecordChangesNoFile(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		first bool // nothing is there yet
+		path  string
+		do    func(*testing.T, *Tree) error
+	}{
+		{"the first setup", true, draft, func(t *testing.T, tr *Tree) error {
+			steps, _ := actions(t, tr, files("a"))
+			return tr.Apply(steps, nil)
+		}},
+		{"the first setup, for the last file", true, filepath.Join(filepath.Dir(key), ".read-api-key.setup2"), func(t *testing.T, tr *Tree) error {
+			steps, _ := actions(t, tr, files("a"))
+			return tr.Apply(steps, nil)
+		}},
+		{"another setup", false, draft, func(t *testing.T, tr *Tree) error {
+			steps, _ := actions(t, tr, files("b"))
+			return tr.Apply(steps, nil)
+		}},
+		{"a key that is replaced", false, draft, func(_ *testing.T, tr *Tree) error {
+			_, err := tr.Swap(File{Path: key, Mode: 0o600, Data: []byte("new\n"), Secret: true})
+			return err
+		}},
+		{"a removal that puts something back", false, filepath.Join(filepath.Dir(conf), ".mcpd.toml.setup1"), func(_ *testing.T, tr *Tree) error {
+			return tr.Remove([]string{key, conf}, map[string][]byte{conf: []byte("shipped")})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tr := tree(t)
+			if !tt.first {
+				apply(t, tr, files("a"))
+			}
+			full(t, tr, tt.path)
+			before := all(t, tr)
+			if err := tt.do(t, tr); err == nil || !strings.Contains(err.Error(), "nothing was changed") || errs.Public(err).Next == "" {
+				t.Errorf("%v", err)
+			}
+			if diff := cmp.Diff(before, all(t, tr)); diff != "" {
+				t.Errorf("something was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARemovalThatCannotBeRememberedIsToldAndGoesOn(t *testing.T) {
+	tr := tree(t)
+	apply(t, tr, files("a"))
+	full(t, tr, draft)
+	if err := tr.Remove([]string{key}, nil); err == nil || !strings.Contains(err.Error(), "not remembered") || strings.Contains(errs.Public(err).Msg, "nothing") {
+		t.Errorf("%v", err)
+	}
+	if err := os.RemoveAll(tr.at(draft)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Remove([]string{key, conf, unit}, nil); err != nil {
+		t.Error(err)
+	}
+	for path := range all(t, tr) {
+		if path == key || path == conf || path == unit || path == RecordPath {
+			t.Errorf("%s stays", path)
+		}
+	}
+}
+
+func TestTwoRunsAtOnceDoNotMixTheirFiles(t *testing.T) {
+	tr := tree(t)
+	apply(t, tr, files("a"))
+	steps, _ := actions(t, tr, files("b"))
+	unlock, err := tr.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := all(t, tr)
+	_, swapped := tr.Swap(File{Path: key, Mode: 0o600, Data: []byte("new\n"), Secret: true})
+	for what, err := range map[string]error{"setup": tr.Apply(steps, nil), "uninstall": tr.Remove([]string{key}, nil), "rotate-key": swapped} {
+		if errs.CodeOf(err) != errs.Conflict || errs.Public(err).Next == "" {
+			t.Errorf("%s beside another: %v", what, err)
+		}
+	}
+	if diff := cmp.Diff(before, all(t, tr)); diff != "" {
+		t.Errorf("something was changed:\n%s", diff)
+	}
+	unlock()
+	if err := tr.Apply(steps, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAFileThatChangesBetweenPlanAndActIsNotTouched(t *testing.T) {
 	tr := tree(t)
 	apply(t, tr, files("a"))

@@ -6,6 +6,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,13 +119,13 @@ func (r *record) forget(path string) {
 	r.Secrets = slices.DeleteFunc(r.Secrets, func(p string) bool { return p == path })
 }
 
-// save writes the record in one step, or removes one that is empty.
-func (t *Tree) save(r *record) error {
-	if len(r.Files)+len(r.Secrets) == 0 {
-		if err := os.Remove(t.at(RecordPath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return errs.Wrap(err, errs.Unavailable, RecordPath+" cannot be removed").WithNext("run it as root")
-		}
-		_ = os.Remove(t.at(filepath.Dir(RecordPath))) // stays when something else is in it
+// draft is where a record stands in full before what it says has been done: a disk that
+// has no room for it has none for the files either.
+const draft = RecordPath + ".new"
+
+// draft writes a record beside its place.
+func (t *Tree) draft(r *record) error {
+	if r.empty() {
 		return nil
 	}
 	b, err := json.Marshal(r, json.Deterministic(true), jsontext.Multiline(true))
@@ -134,12 +135,32 @@ func (t *Tree) save(r *record) error {
 	if err := t.parents(RecordPath, true); err != nil {
 		return err
 	}
-	w := staged{Step{File: File{Path: RecordPath, Mode: 0o600, Data: append(b, '\n')}}, RecordPath + ".new"}
-	if err := t.stage(w); err != nil {
-		return errors.Join(err, os.Remove(t.at(w.temp)))
+	return t.stage(staged{Step{File: File{Path: RecordPath, Mode: 0o600, Data: append(b, '\n')}}, draft})
+}
+
+// drop takes away a draft that was not kept.
+func (t *Tree) drop() { _ = os.Remove(t.at(draft)) } // the next one takes its place
+
+// keep makes the draft of a record the record, in one step, and removes one that is empty.
+func (t *Tree) keep(r *record) error {
+	if r.empty() {
+		if err := os.Remove(t.at(RecordPath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errs.Wrap(err, errs.Unavailable, RecordPath+" cannot be removed").WithNext("run it as root")
+		}
+		_ = os.Remove(t.at(filepath.Dir(RecordPath))) // stays when something else is in it
+		return nil
 	}
-	if err := os.Rename(t.at(w.temp), t.at(RecordPath)); err != nil {
-		return errors.Join(errs.Wrap(err, errs.Unavailable, RecordPath+" cannot be written").WithNext("check its file system"), os.Remove(t.at(w.temp)))
+	if err := os.Rename(t.at(draft), t.at(RecordPath)); err != nil {
+		return errs.Wrap(err, errs.Unavailable, "what was done is not remembered: "+RecordPath+" cannot be written").WithNext("check its file system, and run it again")
 	}
 	return t.syncDir(filepath.Dir(RecordPath))
+}
+
+func (r *record) empty() bool { return len(r.Files)+len(r.Secrets) == 0 }
+
+// clone is a record that can be changed by itself.
+func (r *record) clone() *record {
+	c := *r
+	c.Files, c.Secrets = maps.Clone(r.Files), slices.Clone(r.Secrets)
+	return &c
 }
