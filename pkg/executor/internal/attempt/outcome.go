@@ -95,7 +95,11 @@ func (a *run) settle(ctx context.Context) (bool, error) {
 	if err != nil {
 		return a.wait("readback_failed", x)
 	}
-	x.All, x.OthersChanged = all, second.found.Collection != a.collection
+	// Where somebody else changed an alias meanwhile, how all of them stand is not how
+	// our change left them: what is pending then is not ours alone.
+	if x.OthersChanged = second.found.Collection != a.collection; !x.OthersChanged {
+		x.All = all
+	}
 	var k record.Contract
 	if row.proof == after {
 		k, err = a.dir.mark(a.Store, a.k.At(), seen(first), seen(second), x)

@@ -76,7 +76,7 @@ type Send struct {
 	ExchangeMS                *int64 // nil until there is a complete answer; 0 when no byte left
 	Contended                 bool
 	FirstReadAt, SecondReadAt time.Time
-	All                       string // digest of all aliases at the second read, ""
+	All                       string // digest of all aliases as our change left them, "" when that is not known
 	LookDueAt                 time.Time
 	Look                      Look // "" until verified
 }

@@ -146,7 +146,7 @@ type Exchange struct {
 	Contended                 bool
 	OthersChanged             bool      // another alias changed between the send and the second read
 	FirstReadAt, SecondReadAt time.Time // of the reads after it; zero when there were none
-	All                       string    // digest of all aliases at the second read, ""
+	All                       string    // digest of all aliases as our change left them, "" when that is not known
 }
 
 // record notes the exchange of an attempt that reached T6.
