@@ -51,6 +51,7 @@ func (p *Page) Bytes() []byte { return bytes.Join(p.Chunks, nil) }
 // Fetcher fetches the sources. It is safe for concurrent use.
 type Fetcher struct {
 	transport *http.Transport
+	inAll     time.Duration
 }
 
 // Place is where the site is. The zero value, which is all that a shipped program
@@ -62,7 +63,7 @@ func New(p Place) *Fetcher {
 	d := &p.dialer
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	return &Fetcher{transport: &http.Transport{
+	return &Fetcher{inAll: inAll + d.patience, transport: &http.Transport{
 		// Proxy stays nil: what the environment says of one is not asked.
 		DialTLSContext: d.dial,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -71,7 +72,7 @@ func New(p Place) *Fetcher {
 		// One connection a fetch: nothing is left open between two, and
 		// net/http has none on which it would send a request again.
 		DisableKeepAlives:      true,
-		ResponseHeaderTimeout:  readTimeout,
+		ResponseHeaderTimeout:  readTimeout + d.patience,
 		MaxResponseHeaderBytes: maxHeaders,
 		Protocols:              &protocols,
 		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
@@ -80,7 +81,7 @@ func New(p Place) *Fetcher {
 
 // Fetch reads one source whole, within 30 s in all, or fails with a Failure.
 func (f *Fetcher) Fetch(ctx context.Context, s Source) (*Page, error) {
-	ctx, cancel := context.WithTimeout(ctx, inAll)
+	ctx, cancel := context.WithTimeout(ctx, f.inAll)
 	defer cancel()
 	at := s.URL
 	for redirects := 0; ; redirects++ {

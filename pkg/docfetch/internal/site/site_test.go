@@ -36,7 +36,7 @@ func at(t testing.TB, s *fakedocs.Server) *Fetcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Place{dialer{at: addr, roots: roots}})
+	return New(Place{dialer{at: addr, roots: roots, patience: 2 * time.Minute}})
 }
 
 func topic(t testing.TB, name string) Source {
@@ -184,7 +184,7 @@ func TestASiteThatIsNotTheSiteIsNotBelieved(t *testing.T) {
 			if c.roots != nil {
 				roots := x509.NewCertPool()
 				roots.AppendCertsFromPEM(c.roots)
-				f = New(Place{dialer{at: netip.MustParseAddrPort(s.Addr()), roots: roots}})
+				f = New(Place{dialer{at: netip.MustParseAddrPort(s.Addr()), roots: roots, patience: 2 * time.Minute}})
 			}
 			if _, err := f.Fetch(t.Context(), TheDocument()); err != Network {
 				t.Errorf("got %v", err)
@@ -210,7 +210,7 @@ func TestTheEnvironmentAddsNoAuthority(t *testing.T) {
 	} else {
 		conn.Close()
 	}
-	f := New(Place{dialer{at: netip.MustParseAddrPort(s.Addr())}})
+	f := New(Place{dialer{at: netip.MustParseAddrPort(s.Addr()), patience: 2 * time.Minute}})
 	if _, err := f.Fetch(t.Context(), TheDocument()); err != Network || len(s.Requests()) != 0 {
 		t.Errorf("got %v, and %d requests", err, len(s.Requests()))
 	}
@@ -317,8 +317,9 @@ func TestASlowSiteIsGivenUp(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// The bounds themselves, on the fields that hold them.
-	if f.transport.ResponseHeaderTimeout != 15*time.Second || connectTimeout != 5*time.Second || handshakeTimeout != 10*time.Second || readTimeout != 15*time.Second || inAll != 30*time.Second || maxBody != 8<<20 {
+	// The bounds of what ships, on the fields that hold them.
+	f = New(Place{})
+	if f.transport.ResponseHeaderTimeout != 15*time.Second || f.inAll != 30*time.Second || connectTimeout != 5*time.Second || handshakeTimeout != 10*time.Second || readTimeout != 15*time.Second || maxBody != 8<<20 {
 		t.Error("a bound has changed")
 	}
 	if f.transport.Proxy != nil || !f.transport.DisableKeepAlives {
@@ -330,7 +331,7 @@ func TestASilentConnectionEndsByItsOwnDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := net.Pipe()
 		defer two.Close()
-		p := patient{one}
+		p := patient{one, readTimeout}
 		for range 2 { // each has its own: the first does not use up the second's
 			for name, f := range map[string]func([]byte) (int, error){"read": p.Read, "write": p.Write} {
 				begun := time.Now()
