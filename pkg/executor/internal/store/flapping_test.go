@@ -46,9 +46,13 @@ func TestACounterThatComesAndGoesFillsNoChain(t *testing.T) {
 	if got := f.generation(); got != written {
 		t.Error("what has no row is written all the same")
 	}
-	// Other events have theirs, and an hour later these have too.
-	if err := f.S.Note(record.Shutdown, ""); err != nil {
+	// What does not end by itself has its row whatever came before, and an hour later
+	// these have theirs too.
+	if err := f.S.Note(record.QuarantineEntered, "anchor_mismatch"); err != nil {
 		t.Fatal(err)
+	}
+	if got, last := rows(); got != n+1 || last != "anchor_mismatch" {
+		t.Errorf("a quarantine that lasts has no row: the last says %q", last)
 	}
 	f.Clock.Pass(time.Hour)
 	flap(1)

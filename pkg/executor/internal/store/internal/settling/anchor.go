@@ -30,11 +30,14 @@ func (s Settling) CompleteProvisioning(p record.Provisioning) error {
 }
 
 // Note writes an audit row that stands for itself: startup, shutdown, quarantine and
-// clock events. Those of quarantines are bounded.
+// clock events. Those of quarantines that come and go are bounded.
 func (s Settling) Note(e record.Event, why record.Reason) error {
 	switch e {
 	case record.QuarantineEntered, record.QuarantineLeft:
-		return s.quarantine(e, why)
+		switch why {
+		case "anchor_unreachable", "clock_regressed", "clock_jump":
+			return s.passing(e, why)
+		}
 	case record.Startup, record.Shutdown, record.ClockRegressed:
 	default:
 		return errs.New(errs.Internal, "the event belongs to a step").WithClass("audit")
@@ -44,9 +47,9 @@ func (s Settling) Note(e record.Event, why record.Reason) error {
 	})
 }
 
-// quarantine is Note for what may happen every few seconds for days. What has no row is
-// not written at all.
-func (s Settling) quarantine(e record.Event, why record.Reason) error {
+// passing is Note for what may happen every few seconds for days. What has no row is not
+// written at all.
+func (s Settling) passing(e record.Event, why record.Reason) error {
 	if err := s.core.DB.Stopped(); err != nil {
 		return err
 	}
