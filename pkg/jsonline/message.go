@@ -42,6 +42,11 @@ func Parse(line []byte) (Message, error) {
 	case errors.Is(err, errNotObject):
 		return Message{}, &Fault{Code: CodeInvalidRequest, Text: "a message is one JSON object"}
 	case err != nil:
+		// A model's text that was cut within a character, say: whoever waits for
+		// the answer to that id would wait for ever.
+		if id := findID(line); !id.IsZero() && jsontext.Value(line).IsValid(lenient...) {
+			return Message{}, &Fault{CodeInvalidRequest, "a text in the message is not whole UTF-8", id}
+		}
 		return Message{}, &Fault{Code: CodeParse, Text: "the line is not JSON"}
 	}
 	hasMethod := m.Method != ""
@@ -72,6 +77,9 @@ func Parse(line []byte) (Message, error) {
 	}
 	return m, nil
 }
+
+// lenient reads what is JSON but for its names and texts.
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 var (
 	errNotObject = errors.New("not an object")
@@ -175,7 +183,7 @@ func tooDeep(line []byte) bool {
 // findID looks for the one top-level id of a refused line, so that a client
 // waiting for that id hears of the refusal. Two ids, or none, give the zero ID.
 func findID(line []byte) (id ID) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(line), lenient...)
 	if dec.PeekKind() != '{' {
 		return ID{}
 	}

@@ -112,7 +112,7 @@ func (s *Server) unknownTool(name string) error {
 		text = "this server's profile, allow-list or toolsets leave this tool out; tools/list says which there are"
 	} else if name == catalog.WriteTool {
 		text = "this tool is not offered now; tools/list says what is"
-	} else if near := s.nearest(name); related(name, near) {
+	} else if near := s.nearest(name); related(strings.ToLower(name[:min(len(name), 128)]), near) {
 		text += "; the nearest is " + near
 	} else {
 		text += "; tools/list says which there are"
@@ -124,7 +124,7 @@ func (s *Server) unknownTool(name string) error {
 // tools share: without one the nearest name is a guess that misleads.
 func related(name, near string) bool {
 	words := strings.Split(near, "_")
-	for w := range strings.SplitSeq(name[:min(len(name), 128)], "_") {
+	for w := range strings.SplitSeq(name, "_") {
 		if w == "pfsense" || w == "get" || len(w) < 3 {
 			continue
 		}

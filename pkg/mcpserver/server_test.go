@@ -291,6 +291,11 @@ func TestWhatIsNotRegisteredDoesNotExist(t *testing.T) {
 			[]string{"pfsense_get_firewall_rules"},
 			"pfsense_get_firewal_rule", "nearest is pfsense_get_firewall_rules",
 		},
+		{
+			"a name in capitals", func(c *Config) { c.Allow = []string{"pfsense_get_firewall_rules"} },
+			[]string{"pfsense_get_firewall_rules"},
+			"PFSENSE_GET_FIREWALL_RULES", "nearest is pfsense_get_firewall_rules",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &appliance{}
