@@ -6,11 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"pfsensemcp/pkg/errs"
 	executorpb "pfsensemcp/proto/executor/v1"
-	"pfsensemcp/test/fakepf"
 	"pfsensemcp/test/programs"
 )
 
@@ -121,10 +119,9 @@ func TestCase106ADiskThatRunsFullAfterTheSendLosesNoOutcome(t *testing.T) {
 	s.ok(s.Provision())
 	contract, err := s.Authorize(s.request())
 	s.ok(err)
-	s.FW.Fault(fakepf.Fault{Kind: fakepf.Delay, Delay: 1500 * time.Millisecond, Path: "/api/v2/firewall/alias", Method: "PATCH"})
-	s.ok(s.Confirm(contract))
-	s.proc.Until("the change on its way", func() bool { return s.Sends() == 1 })
+	held := s.sent(contract)
 	s.fill()
+	held.Go()
 	got, err := s.Settled(contract)
 	s.ok(err)
 	if got.GetState() != executorpb.State_STATE_VERIFIED || s.Sends() != 1 {

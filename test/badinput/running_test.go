@@ -17,6 +17,7 @@ import (
 	executorpb "pfsensemcp/proto/executor/v1"
 	"pfsensemcp/test/fakepf"
 	"pfsensemcp/test/programs"
+	"pfsensemcp/test/writepath"
 )
 
 const text = "Printers of the first floor"
@@ -99,6 +100,20 @@ func (s *site) changes() {
 	if got.GetState() != executorpb.State_STATE_VERIFIED || s.Sends() != 1 || s.Descr() != text {
 		s.t.Errorf("%v, %d sends, %q\n%s", got, s.Sends(), s.Descr(), s.proc.Output())
 	}
+}
+
+// sent confirms a contract; its one request has then reached the appliance, which does
+// nothing with it yet.
+func (s *site) sent(contract string) *fakepf.Held {
+	s.t.Helper()
+	held := s.HoldChange()
+	s.ok(s.Confirm(contract))
+	select {
+	case <-held.Reached:
+	case <-time.After(writepath.Patience):
+		s.t.Fatalf("nothing was sent:\n%s", s.proc.Output())
+	}
+	return held
 }
 
 // says holds an error: its class, and that it has a next step.
@@ -281,7 +296,7 @@ func (s *site) later(d time.Duration) {
 	id := strconv.Itoa(programs.UIDExecutord)
 	s.argv = []string{
 		"unshare", "--time", "--boottime", fmt.Sprint(int(d.Seconds())), "--fork", "--kill-child",
-		"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all",
+		"setpriv", "--pdeathsig", "keep", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all",
 	}
 }
 
@@ -339,9 +354,10 @@ func TestAnExecutordThatIsStoppedInAnExchangeFinishesIt(t *testing.T) {
 	s.serve()
 	contract, err := s.Authorize(s.request())
 	s.ok(err)
-	s.FW.Fault(fakepf.Fault{Kind: fakepf.Delay, Delay: 2 * time.Second, Path: "/api/v2/firewall/alias", Method: "PATCH"})
-	s.ok(s.Confirm(contract))
-	s.proc.Until("the change on its way", func() bool { return s.Sends() == 1 })
+	held := s.sent(contract)
+	s.proc.Signal(syscall.SIGTERM)
+	s.Leaving()
+	held.Go()
 	s.done()
 	if !strings.Contains(s.proc.Output(), `"msg":"ended"`) {
 		t.Errorf("it did not say that it ended:\n%s", s.proc.Output())

@@ -129,6 +129,8 @@ func look(t *testing.T, r *writepath.Rig) facts {
 // settled starts the process twice and returns what both starts agree on.
 func settled(t *testing.T, r *writepath.Rig) facts {
 	t.Helper()
+	r.Kill()
+	r.Landed() // what it had sent is no matter of luck
 	restart(t, r, "")
 	first := look(t, r)
 	restart(t, r, "")

@@ -92,6 +92,7 @@ func Start(t *testing.T, o Options) *Proc {
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: o.User}
+	p.cmd.WaitDelay = Patience // for a process of its own that outlives it and keeps the output open
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +116,16 @@ func (p *Proc) Signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
 // Wait waits for the end and returns the exit code, -1 for a signal.
 func (p *Proc) Wait() int {
 	p.t.Helper()
+	return p.WaitFor(Patience)
+}
+
+// WaitFor is Wait for a program that takes its time.
+func (p *Proc) WaitFor(patience time.Duration) int {
+	p.t.Helper()
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(Patience):
+	case <-time.After(patience):
 		p.t.Fatalf("the process did not end; it said:\n%s", p.Output())
 		return -1
 	}

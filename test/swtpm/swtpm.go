@@ -17,6 +17,9 @@ import (
 	"pfsensemcp/test/trial"
 )
 
+// patience bounds every wait for the process, which needs some thousandths of it.
+const patience = time.Minute
+
 // TPM is one emulated TPM. It ends with the test.
 type TPM struct {
 	tb    trial.T
@@ -74,7 +77,7 @@ func (t *TPM) Start() {
 	if err := t.cmd.Start(); err != nil {
 		t.tb.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(patience); ; {
 		c, err := net.Dial("unix", t.sock)
 		if err == nil {
 			_ = c.Close()
@@ -177,7 +180,7 @@ func (t *TPM) Dial() Transport {
 	if err != nil {
 		t.tb.Fatal(err)
 	}
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.tb.Fatal(err)
 	}
 	return Transport{c}

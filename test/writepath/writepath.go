@@ -36,8 +36,8 @@ const (
 	patch = "/api/v2/firewall/alias"
 )
 
-// Patience bounds every wait.
-const Patience = 30 * time.Second
+// Patience bounds every wait; a healthy executord needs some hundredths of it.
+const Patience = 2 * time.Minute
 
 // Rig is one write path. Its process may be killed and started again.
 type Rig struct {
@@ -169,7 +169,7 @@ func (r *Rig) Start(more string) error {
 	r.Front, r.Admin = executorpb.NewFrontClient(front), executorpb.NewAdminClient(admin)
 	end := time.Now().Add(Patience)
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := soon()
 		_, err := r.Admin.Discover(ctx, &executorpb.DiscoverRequest{})
 		cancel()
 		if err == nil {
@@ -225,6 +225,29 @@ func (r *Rig) Ended() {
 	}
 	r.conns = nil
 }
+
+// Landed waits until the appliance has taken what a process that has ended had sent. The
+// appliance must have no other client.
+func (r *Rig) Landed() { r.until("the appliance is done with what was sent", r.FW.Settled) }
+
+// Leaving waits until the process has begun to end: it serves no socket any more.
+func (r *Rig) Leaving() {
+	r.until("executord has begun to end", func() bool {
+		_, err := os.Lstat(filepath.Join(r.Dir, "exec-admin", "exec-admin.sock"))
+		return err != nil
+	})
+}
+
+func (r *Rig) until(what string, f func() bool) {
+	for end := time.Now().Add(Patience); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			r.T.Fatalf("it never came that %s:\n%s", what, r.Log())
+		}
+	}
+}
+
+// HoldChange stops the next change at the appliance, before it is made.
+func (r *Rig) HoldChange() *fakepf.Held { return r.FW.Hold("PATCH", patch) }
 
 // Log is what the process said.
 func (r *Rig) Log() string {
