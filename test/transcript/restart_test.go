@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,8 +33,7 @@ func TestSessionsOutliveADaemonThatIsKilledAgainAndAgain(t *testing.T) {
 	const sessions, rounds = 4, 3
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
-	type tally struct{ good, gap int }
-	tallies := make([]tally, sessions)
+	var good, gap [sessions]atomic.Int64
 	for i := range sessions {
 		c := s.Shim()
 		if _, err := c.Initialize(rawmcp.HandshakeVersions[i]); err != nil {
@@ -51,7 +51,7 @@ func TestSessionsOutliveADaemonThatIsKilledAgainAndAgain(t *testing.T) {
 				res, err := c.Tool("pfsense_get_system_version", nil)
 				switch _, away := typed(err); {
 				case away:
-					tallies[i].gap++
+					gap[i].Add(1)
 				case err != nil:
 					t.Errorf("session %d: %v", i, err)
 					return
@@ -59,29 +59,34 @@ func TestSessionsOutliveADaemonThatIsKilledAgainAndAgain(t *testing.T) {
 					t.Errorf("session %d: %s", i, res.Text())
 					return
 				default:
-					tallies[i].good++
+					good[i].Add(1)
 				}
 			}
 		})
 	}
-	for range rounds {
-		time.Sleep(300 * time.Millisecond)
-		s.Kill("mcpd")
-		time.Sleep(300 * time.Millisecond)
-		s.Start("mcpd")
-	}
-	time.Sleep(2500 * time.Millisecond) // longer than the longest back-off
-	before := make([]int, sessions)
-	for i := range tallies {
-		before[i] = tallies[i].good
-	}
-	close(stop)
-	wg.Wait()
-	for i, n := range tallies {
-		if n.good == 0 || n.gap == 0 || before[i] == 0 {
-			t.Errorf("session %d: %d good answers, %d in the gaps", i, n.good, n.gap)
+	end := sync.OnceFunc(func() { close(stop); wg.Wait() })
+	defer end()
+	// more waits until every session has two more answers of a kind: the second was asked
+	// for after now.
+	more := func(what string, of *[sessions]atomic.Int64) {
+		t.Helper()
+		last := time.Now().Add(rawmcp.Wait)
+		for i := range of {
+			for n := of[i].Load() + 2; of[i].Load() < n && !t.Failed(); time.Sleep(time.Millisecond) {
+				if time.Now().After(last) {
+					t.Fatalf("session %d: %s: %d good answers, %d in the gaps", i, what, good[i].Load(), gap[i].Load())
+				}
+			}
 		}
 	}
+	for range rounds {
+		more("mcpd is there", &good)
+		s.Kill("mcpd")
+		more("mcpd is away", &gap)
+		s.Start("mcpd")
+	}
+	more("mcpd is there again", &good)
+	end()
 }
 
 func TestTenShimsAtOnceAndOneThatIsKilled(t *testing.T) {

@@ -125,9 +125,7 @@ func TestG3AModelFollowsAChangeThroughEveryStage(t *testing.T) {
 	if err := h.Provision(); err != nil {
 		t.Fatal(err)
 	}
-	if !h.listed(c) {
-		t.Fatalf("the tool is not listed though all is provisioned\n%s\n%s", h.log.Output(), h.Log())
-	}
+	h.log.Until("the tool in the list", func() bool { return h.listed(c) }) // it is looked for within a moment
 
 	expect := func(stage, want string) {
 		t.Helper()
@@ -184,7 +182,7 @@ func TestG3AModelFollowsAChangeThroughEveryStage(t *testing.T) {
 	if err := h.Start(""); err != nil {
 		t.Fatal(err)
 	}
-	expect("executord is back", "verified")
+	h.log.Until("verified, when executord is back", func() bool { return h.poll(c, writepath.Alias, wanted) == "verified" })
 
 	// Its counter ends: no write runtime, and not a word about why.
 	h.Kill()
