@@ -123,7 +123,7 @@ func built(t *testing.T) helper {
 		if a, ok := asked[key]; ok {
 			return a.text, a.known
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		args := append(slices.Clone(path), "--help")
 		if program == "mcpsign" { // its help is one screen for all

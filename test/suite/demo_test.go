@@ -66,9 +66,12 @@ func leftOver(t *testing.T, dir string) []string {
 	return left
 }
 
+// whole is the time for a whole demonstration, which waits some seconds by itself.
+const whole = 5 * time.Minute
+
 func TestTheDemonstrationHoldsAndLeavesNothingBehind(t *testing.T) {
 	p, dir := demo(t, "--once")
-	if code := p.Wait(); code != 0 {
+	if code := p.WaitFor(whole); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, p.Output())
 	}
 	if !strings.Contains(p.Output(), "steps held") || !strings.Contains(p.Output(), "ready socket=") {
@@ -87,7 +90,7 @@ func TestTheWriteRehearsalHoldsAndLeavesNothingBehind(t *testing.T) {
 		t.Skip("swtpm is missing: it plays the TPM")
 	}
 	p, dir := demo(t, "--write", "--once")
-	if code := p.Wait(); code != 0 {
+	if code := p.WaitFor(whole); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, p.Output())
 	}
 	if !strings.Contains(p.Output(), "acts of the write rehearsal held") || !strings.Contains(p.Output(), "steps held") {
