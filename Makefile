@@ -2,8 +2,8 @@
 # make demo       build, then a whole suite with a pretend appliance; ONCE=1 ends after the conversation;
 #                 WRITE=1 rehearses the write ceremony first, with an emulated TPM
 # make test       every test
-# make test-systemd  the package under a real systemd: boots a container, as root; a minute or
-#                 two; says so where the machine cannot
+# make test-systemd  the package under a real systemd: boots containers, as root; some
+#                 minutes; says so where the machine cannot
 # make test-guest the package in a virtual machine with a TPM and a kernel of its own; needs
 #                 qemu, says what lacks; some minutes, not in CI
 # make test-clients  MCP clients that other people wrote, under Node, installed by npm
@@ -66,7 +66,7 @@ test: vet
 
 # Static, because the test binary is also what tries the units' walls from inside.
 test-systemd: build
-	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 560s -v ./test/systemd -run TestTheSuiteUnderSystemd -boot -bin $(CURDIR)/bin
+	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 24m -v ./test/systemd -run TestTheSuiteUnderSystemd -boot -bin $(CURDIR)/bin
 
 test-guest: build
 	CGO_ENABLED=0 go test -tags $(TAGS) -count=1 -timeout 20m -v ./test/systemd -run TestTheSuiteInAGuest -guest -bin $(CURDIR)/bin
