@@ -3,6 +3,7 @@ package opctl
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -127,14 +128,33 @@ func TestASilentSocketDoesNotHangStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	begun := time.Now()
-	var e bytes.Buffer
+	status := func(ctx context.Context, want string) {
+		t.Helper()
+		var e bytes.Buffer
+		if code := Run(ctx, Env{Out: &e, Err: &e}, []string{"status", "--dir", dir}); code == ExitOK || !strings.Contains(e.String(), want) {
+			t.Errorf("exit %d: %s", code, e.String())
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	code := Run(ctx, Env{Out: &e, Err: &e}, []string{"status", "--dir", dir})
-	if code == ExitOK || time.Since(begun) > 5*time.Second {
-		t.Errorf("exit %d after %v: %s", code, time.Since(begun), e.String())
+	status(ctx, "mcpd did not answer in time")
+	// A person who has waited enough is not kept.
+	ctx, leave := context.WithCancel(context.Background())
+	go func() {
+		defer leave()
+		if c, err := l.Accept(); err == nil {
+			defer c.Close()
+			_, _ = c.Read(make([]byte, 1)) // it speaks, and hears nothing
+		}
+	}()
+	err = suite.Mcpd(ctx, dir, time.Hour, func(ctx context.Context, c adminpb.McpdClient) error {
+		_, err := c.Suite(ctx, &adminpb.SuiteRequest{})
+		return err
+	})
+	if !errors.Is(err, suite.ErrInterrupted) {
+		t.Errorf("interrupted: %v", err)
 	}
+	status(ctx, "interrupted before mcpd had answered")
 }
 
 func TestOutsideTextIsEscapedOnTheTerminal(t *testing.T) {

@@ -31,11 +31,10 @@ func interview(t *testing.T, person func(*person), args ...string) (code int, sh
 	person(x)
 	select {
 	case code = <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("setup does not end:\n%s", x.Text())
 	}
-	time.Sleep(20 * time.Millisecond) // what was written last
-	return code, x.Text(), o.String()
+	return code, x.all(), o.String()
 }
 
 // firewall is an appliance that nobody vouches for; what is asked of it fails the test.

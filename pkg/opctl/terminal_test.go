@@ -31,7 +31,7 @@ func newTerminal(t testing.TB) *person {
 // asks waits until the question stands on the screen.
 func (x *person) asks(question string) {
 	x.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for !strings.Contains(x.Text(), question) {
 		select {
 		case <-x.More:
@@ -39,6 +39,16 @@ func (x *person) asks(question string) {
 			x.t.Fatalf("the screen never showed %q:\n%s", question, x.Text())
 		}
 	}
+}
+
+// all returns all that was shown.
+func (x *person) all() string {
+	x.t.Helper()
+	text, err := x.Whole()
+	if err != nil {
+		x.t.Fatalf("%v:\n%s", err, text)
+	}
+	return text
 }
 
 func (x *person) types(s string) {
@@ -73,11 +83,10 @@ func (h *shell) at(x *person, ctx context.Context, person func(), args ...string
 	person()
 	select {
 	case code = <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		h.t.Fatalf("%q does not end:\n%s", args, x.Text())
 	}
-	time.Sleep(20 * time.Millisecond) // what was written last
-	return code, x.Text(), o.String()
+	return code, x.all(), o.String()
 }
 
 func TestReview27AnActAsksAPersonAndTakesTheOneWord(t *testing.T) {

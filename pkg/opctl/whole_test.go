@@ -44,11 +44,10 @@ func (s *site) do(types string, line ...string) (code int, out, shown string) {
 	}
 	select {
 	case code = <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		s.t.Fatalf("%q does not end:\n%s", line, x.Text())
 	}
-	time.Sleep(20 * time.Millisecond) // what was written last
-	return code, o.String(), x.Text()
+	return code, o.String(), x.all()
 }
 
 // must is do for what has to end with a code.

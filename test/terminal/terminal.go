@@ -4,11 +4,13 @@ package terminal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -70,6 +72,33 @@ func (x *Terminal) Text() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return strings.ReplaceAll(x.shown.String(), "\r\n", "\n")
+}
+
+// Whole returns what stands on the screen once all that was written to it so far is
+// there: a last word of the program's side says that it is.
+func (x *Terminal) Whole() (string, error) {
+	const last = "\x00the last word\x00"
+	if _, err := x.Slave.WriteString(last); err != nil {
+		return x.Text(), err
+	}
+	limit := time.After(2 * time.Minute)
+	for {
+		x.mu.Lock()
+		before, after, found := bytes.Cut(bytes.Clone(x.shown.Bytes()), []byte(last))
+		if found {
+			x.shown.Reset()
+			x.shown.Write(append(before, after...))
+		}
+		x.mu.Unlock()
+		if found {
+			return x.Text(), nil
+		}
+		select {
+		case <-x.More:
+		case <-limit:
+			return x.Text(), errors.New("the screen does not show what was written last")
+		}
+	}
 }
 
 // Type types on the keyboard.

@@ -177,10 +177,15 @@ func Newest(list []Entry, most int) []Entry {
 // is read on from its beginning, one that appears later as well.
 func Follow(ctx context.Context, dir string, each func(Entry) error) error {
 	all, err := openAll(dir, 0)
-	defer func() { closeAll(all) }()
+	defer closeAll(all)
 	if err != nil {
 		return err
 	}
+	return follow(ctx, all, each)
+}
+
+// follow is Follow of logs that are open at the place from where they are read on.
+func follow(ctx context.Context, all []*file, each func(Entry) error) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -215,11 +220,21 @@ func (l *file) poll(each func(Entry)) error {
 		return err
 	}
 	if l.rotated() {
-		_ = l.f.Close()
-		l.f, l.part = nil, nil
-		if err := l.open(tailBytes); err == nil {
-			return l.lines(each)
-		}
+		return l.renew(each)
 	}
 	return nil
+}
+
+// renew goes on with the file that stands under the name now. What was written to the
+// old one between the last read and the rotation is handed out first.
+func (l *file) renew(each func(Entry)) error {
+	if err := l.lines(each); err != nil {
+		return err
+	}
+	_ = l.f.Close() // it was only read
+	l.f, l.part = nil, nil
+	if err := l.open(tailBytes); err != nil {
+		return nil // it comes back
+	}
+	return l.lines(each)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,11 +140,16 @@ func TestTheJournalSaysWhoseALineIs(t *testing.T) {
 func TestNewLinesAreFollowedThroughARotation(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, dir, "mcpd", line(1, "old", ""))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
+	all, err := openAll(dir, 0)
+	defer closeAll(all)
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := make(chan Entry, 16)
 	ended := make(chan error, 1)
-	go func() { ended <- Follow(ctx, dir, func(e Entry) error { got <- e; return nil }) }()
+	go func() { ended <- follow(ctx, all, func(e Entry) error { got <- e; return nil }) }()
 	next := func(want string) {
 		t.Helper()
 		select {
@@ -157,7 +163,6 @@ func TestNewLinesAreFollowedThroughARotation(t *testing.T) {
 			t.Fatalf("%q does not come", want)
 		}
 	}
-	time.Sleep(pollEvery) // it stands at the end of what is there
 	write(t, dir, "mcpd", line(2, "new", ""))
 	next("new")
 	write(t, dir, "executord", line(3, "late", "")) // a log that was not there
@@ -170,6 +175,44 @@ func TestNewLinesAreFollowedThroughARotation(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestALineThatIsWrittenJustBeforeARotationIsNotLost(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, dir, "mcpd", line(1, "old", ""))
+	all, err := openAll(dir, 0)
+	defer closeAll(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := all[slices.IndexFunc(all, func(l *file) bool { return l.daemon == "mcpd" })]
+	var got []string
+	each := func(e Entry) { got = append(got, e.Msg) }
+	if err := l.poll(each); err != nil {
+		t.Fatal(err)
+	}
+	// Between the read of a poll and its look for a rotation:
+	write(t, dir, "mcpd", line(2, "last", ""))
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "mcpd", line(3, "first", ""))
+	if !l.rotated() {
+		t.Fatal("the rotation is not seen")
+	}
+	if err := l.renew(each); err != nil || strings.Join(got, " ") != "last first" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "mcpd", line(1, "old", ""))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Follow(ctx, dir, func(e Entry) error { return errors.New("an old line is handed out") }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
