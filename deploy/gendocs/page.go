@@ -34,6 +34,10 @@ A **list** answers ` + "`{rows, returned, matched, scanned, complete, notes}`" +
 
 - **Every value can be null**, whatever the appliance's own document says: null is not zero, not empty, not false. A
   name that is missing in a row was not sent.
+- **Comparing.** Texts are compared as they are shown: ` + "`=`" + ` letter by letter, ` + "`contains`" + ` and ` + "`startswith`" + ` whatever
+  the case. A field that is compared as an address matches a host whatever port stands with it, a network what lies in
+  it, ` + "`:443`" + ` the port, and a MAC address however it is written. Numbers are compared by value. A list matches when one of
+  its entries does. Null matches nothing but ` + "`= null`" + `, not even ` + "`!= x`" + `.
 - **Hidden** fields identify people, hosts or networks. Without the argument they are null, a list is ` + "`[]`" + `, and
   ` + "`where`" + ` and ` + "`fields`" + ` refuse their names.
 - **Left out** fields are in no answer at all, with no argument. Those marked as secret are keys and passwords.

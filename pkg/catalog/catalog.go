@@ -47,7 +47,7 @@ type Mark uint16
 const (
 	FreeText      Mark = 1 << iota // text written by outsiders or administrators
 	MayEmbed                       // free text in which people put secrets: the scrubber's strict rules
-	Address                        // IP address, network, or host with port: compared as such by where
+	Address                        // IP address, network, host with port, or MAC address: compared as such by where
 	TrimEnd                        // the appliance leaves stray line ends on it
 	RequestTime                    // the time of the request when the appliance has none stored: null unless Companion is set
 	Volatile                       // counters and ages that change between two reads of an unchanged row

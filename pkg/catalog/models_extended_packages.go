@@ -149,7 +149,7 @@ var freeRADIUSMAC = &Model{
 	Upstream: "FreeRADIUSMAC",
 	Fields: []Field{
 		{Name: "id", Kind: Integer, Mark: Key},
-		{Name: "mac", Gate: Network},
+		{Name: "mac", Gate: Network, Mark: Address},
 		{Name: "description", Mark: FreeText},
 		{Name: "framed_ip_address", Gate: Network, Mark: Address},
 		{Name: "framed_ip_netmask", Gate: Network},

@@ -77,7 +77,8 @@ func parsePort(s string) int {
 
 // address builds = and != on a field of addresses. A host matches that host
 // whatever port stands with it; a network matches what lies inside; :443 matches
-// the port alone; a value that is no address compares as text.
+// the port alone; a MAC address matches however it is written; a value that is
+// no address compares as text.
 func address(name, op, value string) (func(row.Value) bool, *errs.Error) {
 	want, isAddr := parseEndpoint(value)
 	if !isAddr && len(value) > 1 && value[0] == ':' {
@@ -90,17 +91,56 @@ func address(name, op, value string) (func(row.Value) bool, *errs.Error) {
 			return nil, invalid("the number of bits after / does not fit the address", `example: "`+name+` = 192.0.2.0/24"`)
 		}
 	}
+	mac, isMAC := parseMAC(value)
 	return func(v row.Value) bool {
 		if v.Null {
 			return false
 		}
 		hit := v.Text == value
-		if isAddr && !hit {
+		switch {
+		case hit:
+		case isAddr:
 			got, ok := parseEndpoint(v.Text)
 			hit = ok && want.covers(got)
+		case isMAC:
+			got, ok := parseMAC(v.Text)
+			hit = ok && got == mac
 		}
 		return hit == (op == "=")
 	}, nil
+}
+
+// parseMAC reads 00:11:22:aa:bb:cc, 00-11-22-AA-BB-CC and 0011.22aa.bbcc as the
+// same twelve digits: people copy them from labels, switches and other systems.
+func parseMAC(s string) (digits string, ok bool) {
+	every, sep := 2, byte(0) // digits between two separators
+	switch len(s) {
+	case 17:
+		sep = s[2]
+	case 14:
+		every, sep = 4, s[4]
+	default:
+		return "", false
+	}
+	if every == 4 && sep != '.' || every == 2 && sep != ':' && sep != '-' {
+		return "", false
+	}
+	var b []byte
+	for i := range len(s) {
+		switch c := s[i]; {
+		case (i+1)%(every+1) == 0:
+			if c != sep {
+				return "", false
+			}
+		case c >= '0' && c <= '9' || c >= 'a' && c <= 'f':
+			b = append(b, c)
+		case c >= 'A' && c <= 'F':
+			b = append(b, c+'a'-'A')
+		default:
+			return "", false
+		}
+	}
+	return string(b), true
 }
 
 // covers says whether got is what w asks for.

@@ -101,6 +101,16 @@ func TestComparisonFollowsTheFieldsType(t *testing.T) {
 		{`{"conns":null}`, "conns = null", true},
 		{`{"conns":[]}`, "conns != null", true},
 		{`{"conns":null}`, "conns.user = null", true},
+		// MAC addresses
+		{`{"source":"02:42:71:10:00:aa"}`, "source = 02:42:71:10:00:AA", true},
+		{`{"source":"02:42:71:10:00:aa"}`, "source = 02-42-71-10-00-AA", true},
+		{`{"source":"02-42-71-10-00-AA"}`, "source = 0242.7110.00aa", true},
+		{`{"source":"02:42:71:10:00:aa"}`, "source != 02-42-71-10-00-AA", false},
+		{`{"source":"02:42:71:10:00:ab"}`, "source = 02:42:71:10:00:AA", false},
+		{`{"source":"02:42:71:10:00:aa"}`, "source = 02:42-71:10:00:aa", false},
+		{`{"source":"02:42:71:10:00:aa"}`, "source = 02:42:71:10:00:ag", false},
+		{`{"source":"02:42:71"}`, "source = 02:42:71:10:00:aa", false},
+		{`{"source":"02:42:71"}`, "source = 02:42:71", true},
 		// addresses
 		{`{"source":"10.0.0.1"}`, "source = 10.0.0.1", true},
 		{`{"source":"10.0.0.10"}`, "source = 10.0.0.1", false},
