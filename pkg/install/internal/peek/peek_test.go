@@ -48,13 +48,11 @@ func TestOneHandshakeIsMadeAndNotAByteSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
-		if n, _ := a.Saw(); n > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	select {
+	case <-a.Ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the connection is left open")
 	}
-	time.Sleep(50 * time.Millisecond)
 	if n, said := a.Saw(); n != 1 || len(said) != 0 {
 		t.Errorf("%d handshakes, and then %q", n, said)
 	}

@@ -30,6 +30,7 @@ type Certificate struct {
 
 // Appliance is a TLS server that counts.
 type Appliance struct {
+	Ended chan struct{} // has a value for every conversation that is over
 	Port  string
 	CAPEM []byte // the authority, or the certificate itself
 	CA    *x509.Certificate
@@ -74,7 +75,7 @@ func Serve(tb testing.TB, c Certificate) *Appliance {
 	der, err := x509.CreateCertificate(rand.Reader, leaf, issuer, &key.PublicKey, issuerKey)
 	must(err)
 	chain = append([][]byte{der}, chain...)
-	a := &Appliance{}
+	a := &Appliance{Ended: make(chan struct{}, 1000)}
 	a.CA, err = x509.ParseCertificate(chain[len(chain)-1])
 	must(err)
 	a.CAPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.CA.Raw})
@@ -98,7 +99,13 @@ func Serve(tb testing.TB, c Certificate) *Appliance {
 }
 
 func (a *Appliance) talk(c *tls.Conn) {
-	defer c.Close()
+	defer func() {
+		_ = c.Close() // nothing of ours was on its way
+		select {
+		case a.Ended <- struct{}{}:
+		default: // nobody counts so many
+		}
+	}()
 	if c.Handshake() != nil {
 		return
 	}
