@@ -89,3 +89,38 @@ func looks(s *store.Store) (due []*record.Send, err error) {
 	})
 	return due, err
 }
+
+// While the clocks disagree nobody knows which of them is right. What is written then
+// moves neither, so that it is over when they agree again.
+func TestReview22WhatIsWrittenDuringAJumpMovesNoClock(t *testing.T) {
+	for what, jump := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
+		f := setup(t)
+		f.Clock.Pass(time.Minute)
+		if err := f.S.Note(record.Startup, ""); err != nil {
+			t.Fatal(err)
+		}
+		clock := func() (c record.Clock) {
+			if err := f.S.Close(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { f.S = must[*store.Store](t)(store.Open(f.c)) }()
+			for _, r := range f.all() {
+				if r.bucket == "meta" && string(r.k) == record.ClockKey {
+					if err := record.Decode(r.v[32:], &c); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return c
+		}
+		before := clock()
+		f.Clock.Set(jump)
+		f.Clock.Pass(time.Minute)
+		if err := f.S.Note(record.Startup, ""); err != nil {
+			t.Fatal(err)
+		}
+		if after := clock(); after != before || after.BootID == "" {
+			t.Errorf("%s: %+v became %+v", what, before, after)
+		}
+	}
+}

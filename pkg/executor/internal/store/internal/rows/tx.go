@@ -52,7 +52,8 @@ func (tx *Tx) found(a *record.Anchor, c *record.Clock) error {
 func (db *DB) Found(a record.Anchor, c record.Clock, f func(*Tx) error) error {
 	return guard(func() error {
 		err := db.bolt.Update(func(b *bbolt.Tx) error {
-			tx := &Tx{bolt: b, ring: db.ring, seam: db.seam, writing: true, plain: true, Now: db.clock.Read()}
+			now := db.clock.Read()
+			tx := &Tx{bolt: b, ring: db.ring, seam: db.seam, writing: true, plain: true, Now: now, Shown: now}
 			if err := tx.found(&a, &c); err != nil {
 				return err
 			}
@@ -111,7 +112,7 @@ func must(err error) error {
 // finish writes the rows that end every transaction. The anchor is the last.
 func (tx *Tx) finish() error {
 	tx.anchor.Generation++
-	c := moment.Advance(tx.Now, *tx.clock)
+	c := moment.Advance(tx.Shown, *tx.clock)
 	if err := tx.Put(&c); err != nil {
 		return err
 	}
