@@ -81,6 +81,11 @@ Example: %s --check-config
 
 // load fills the settings. Faults come back all at once.
 func (s Spec) load(o options, env []string) error {
+	if !o.typed {
+		if err := installed(o.config, 0); err != nil {
+			return err
+		}
+	}
 	return conf.Load(s.Settings, conf.Options{
 		Path: o.config, Optional: !o.typed, Env: env,
 		Ignore: []string{"PFSENSE_MCP_SOCKET"}, // the shim's alone

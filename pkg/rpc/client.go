@@ -170,7 +170,7 @@ func (c *client) unreachable(err error) error {
 			WithNext("the group of the socket's directory says who may")
 	case closedUnread:
 		return errs.Wrap(err, errs.Unavailable, c.daemon+" closed the connection without a word").WithClass("service").
-			WithNext("this user may not be admitted: see operators and mcpd_user in its settings, and its log")
+			WithNext("see whether it starts: journalctl -u pfsense-" + c.daemon + "; if it serves, it does not admit this user: see operators and mcpd_user in its settings")
 	}
 	return errs.Wrap(err, errs.Unavailable, c.daemon+" is not reachable").WithClass("service").WithNext(c.next)
 }

@@ -57,7 +57,7 @@ func Check(l net.Listener, want Owner) error {
 	}
 	if err := errors.Join(faults...); err != nil {
 		return errs.Newf(errs.Denied, "the socket %s is not where it is safe: %v", path, err).
-			WithNext("the units and the tmpfiles.d file of the package set owners and modes")
+			WithNext("see who made it; then, as root: systemd-tmpfiles --create pfsense-mcp.conf && systemctl reset-failed 'pfsense-*' && systemctl restart pfsense-mcp.target")
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func (x *examination) directories() {
 	}
 	switch {
 	case len(bad) > 0:
-		x.Add(id, what, finding.Fail, names(bad), "systemd-tmpfiles --create pfsense-mcp.conf && systemctl restart pfsense-mcp.target")
+		x.Add(id, what, finding.Fail, names(bad), "see who made it; then: systemd-tmpfiles --create pfsense-mcp.conf && systemctl reset-failed 'pfsense-*' && systemctl restart pfsense-mcp.target")
 	case hidden:
 		x.Add(id, what, finding.Pass, "as far as this user may look", "")
 	default:
@@ -269,7 +269,7 @@ func (x *examination) keyAge() {
 	case newest.IsZero() && refused:
 		x.Add(id, what, finding.Unknown, "this user may not look at the key's file", "run mcpctl doctor as root for this one")
 	case newest.IsZero():
-		x.Add(id, what, finding.Unknown, "the key is in another place than mcpctl setup uses", "look at the age of the file that api_key_file in mcpd.toml names")
+		x.Add(id, what, finding.Unknown, "there is no key where mcpctl setup puts one, and the unit reads it: mcpd then ends with 243/CREDENTIALS", "mcpctl setup --key-file FILE; where api_key_file in mcpd.toml names another place, look at the age of that file")
 	case age < -time.Minute:
 		x.Add(id, what, finding.Warn, "its file is of the future: this host's clock was set back", "see clock.host")
 	case age > keyOld:

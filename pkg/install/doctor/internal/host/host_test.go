@@ -175,7 +175,7 @@ func TestEveryWallThatFellIsFound(t *testing.T) {
 		{"a directory of keys that others may enter", func(t *testing.T, h *Host) { chmod(t, h, credentialsDir, 0o750) }, "settings.files", finding.Fail, "credentials"},
 		{"an old key", func(t *testing.T, h *Host) { age(t, h, 400*24*time.Hour) }, "key.age", finding.Warn, "400 days"},
 		{"a key of the future", func(t *testing.T, h *Host) { age(t, h, -time.Hour) }, "key.age", finding.Warn, "set back"},
-		{"a key in another place", func(_ *testing.T, h *Host) { _ = os.Remove(h.at(readKey)) }, "key.age", finding.Unknown, "another place"},
+		{"a key in another place", func(_ *testing.T, h *Host) { _ = os.Remove(h.at(readKey)) }, "key.age", finding.Unknown, "no key where mcpctl setup puts one"},
 		{"no time server", func(_ *testing.T, h *Host) {
 			h.Synced = func(context.Context) (bool, error) { return false, nil }
 		}, "clock.host", finding.Warn, "no time server"},
