@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds one run of a client.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // whole starts a suite that the test's own user may use as a client: Node and
 // its modules need not be readable by another.

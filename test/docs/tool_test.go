@@ -17,7 +17,7 @@ import (
 )
 
 // within bounds a replay, which builds programs in a tree of its own.
-const within = 8 * time.Minute
+const within = 20 * time.Minute
 
 // tree is a copy of the repository that may be changed.
 type tree struct {
