@@ -78,8 +78,9 @@ func (d *executord) build(p *daemon.Process) (daemon.Running, error) {
 // profile fills in what the write path needs of the machine; with write off nothing.
 func (d *executord) profile(*daemon.Process) (sandbox.Profile, error) {
 	p := sandbox.Executord()
-	if d.write != nil {
-		d.settings.open(&p)
+	if d.write == nil {
+		return p, nil
 	}
-	return p, nil
+	d.settings.open(&p)
+	return p, device(p)
 }

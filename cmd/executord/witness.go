@@ -167,6 +167,9 @@ func (d *witnessd) profile(*daemon.Process) (p sandbox.Profile, err error) {
 	} else {
 		p.UnixConnect = []string{filepath.Dir(path)}
 	}
+	if err := device(p); err != nil {
+		return p, err
+	}
 	var l net.ListenConfig
 	if d.listener, err = l.Listen(context.Background(), "tcp", d.settings.Listen); err != nil {
 		return p, errs.Wrap(err, errs.Unavailable, "the address in listen cannot be listened on").

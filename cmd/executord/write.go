@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,6 +146,18 @@ func shared(own uint32, callers map[rpc.Role][]uint32) string {
 		return "the user of mcpd, which answers AI clients, is an operator"
 	}
 	return ""
+}
+
+// device refuses a host without the TPM that the settings name, in words of its own: a
+// laptop's firmware has it off, a virtual machine has none.
+func device(p sandbox.Profile) error {
+	for _, path := range p.Devices {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return errs.Wrap(err, errs.Unavailable, "there is no TPM on this host: "+path+" does not exist").WithClass("anchor_unavailable").
+				WithNext("switch it on in the firmware and see what the kernel says of it (journalctl -k -g tpm); a virtual machine takes the TPM of a witness host: mcpctl setup --write --tpm https://HOST[:PORT] --witness DIR")
+		}
+	}
+	return nil
 }
 
 // open fills in the sandbox: the store, the TPM, the appliance and the witness host.

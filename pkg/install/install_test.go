@@ -191,7 +191,7 @@ func TestSetupOfAReaderWritesSettingsKeyAndDropIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"systemctl daemon-reload", "systemctl enable pfsense-mcp.target",
+		"systemctl daemon-reload", "systemctl enable pfsense-mcp.target", "systemctl reset-failed pfsense-*",
 		"systemctl restart pfsense-docfetchd.service", "systemctl restart pfsense-executord.service", "systemctl restart pfsense-mcpd.service",
 		"systemctl start pfsense-mcp.target",
 	}

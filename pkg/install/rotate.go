@@ -47,7 +47,10 @@ func (h *Host) Rotate(ctx context.Context, r Rotation) error {
 	if err != nil {
 		return err
 	}
-	failure := h.systemctl(ctx, "restart", unit)
+	failure := h.forgive(ctx)
+	if failure == nil {
+		failure = h.systemctl(ctx, "restart", unit)
+	}
 	if failure == nil {
 		failure = r.Works(ctx)
 	}
@@ -57,6 +60,9 @@ func (h *Host) Rotate(ctx context.Context, r Rotation) error {
 	// The person may have interrupted: what was begun is undone all the same.
 	ctx = context.WithoutCancel(ctx)
 	_, back := h.tree().Swap(place.File{Path: path, Mode: 0o600, Data: old, Secret: true})
+	if back == nil {
+		back = h.forgive(ctx)
+	}
 	if back == nil {
 		back = h.systemctl(ctx, "restart", unit)
 	}

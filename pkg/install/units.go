@@ -53,12 +53,21 @@ func (h *Host) Start(ctx context.Context, p *Plan) error {
 	if err := h.systemctl(ctx, "enable", target); err != nil {
 		return err
 	}
+	if err := h.forgive(ctx); err != nil {
+		return err
+	}
 	for _, u := range changed { // before the target: else what is stopped would start twice
 		if err := h.systemctl(ctx, "restart", u); err != nil {
 			return err
 		}
 	}
 	return h.systemctl(ctx, "start", target)
+}
+
+// forgive lets units start that failed too often within a minute: what their clients
+// tried while they were broken must not keep them down once they are mended.
+func (h *Host) forgive(ctx context.Context) error {
+	return h.systemctl(ctx, "reset-failed", "pfsense-*")
 }
 
 // systemctl runs one command of it.

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/sandbox"
+)
+
+func TestAHostWithoutATPMIsToldSoAndWhatToDo(t *testing.T) {
+	here, gone := t.TempDir(), filepath.Join(t.TempDir(), "tpmrm0")
+	for _, devices := range [][]string{nil, {here}} {
+		if err := device(sandbox.Profile{Devices: devices}); err != nil {
+			t.Errorf("%v: %v", devices, err)
+		}
+	}
+	err := device(sandbox.Profile{Devices: []string{gone}})
+	if err == nil || !strings.Contains(err.Error(), "no TPM on this host: "+gone) || !strings.Contains(errs.Public(err).Next, "witness") {
+		t.Errorf("%v", err)
+	}
+}
