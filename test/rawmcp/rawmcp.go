@@ -20,7 +20,7 @@ import (
 )
 
 // Wait bounds every wait for a line.
-const Wait = 60 * time.Second
+const Wait = 2 * time.Minute
 
 // The protocol versions with a handshake, newest first, and the one without.
 var (
