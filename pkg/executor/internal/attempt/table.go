@@ -26,7 +26,7 @@ var order = []struct {
 	{"connect", (*run).connect}, // TLS to the appliance, no byte of the request. Else failed: not_sent
 	{"preread", (*run).preread}, // the appliance as it was approved. Else failed
 	{"intent", (*run).intent},   // T6: a request may have left. Then the clocks: late is failed, not_sent
-	{"send", (*run).send},       // the one exchange
+	{"send", (*run).send},       // the one exchange, unless the clocks say late by then
 	{"settle", (*run).settle},   // the reads that prove something, and T7
 }
 
@@ -242,18 +242,23 @@ func (a *run) intent(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	a.k = k
-	// A process that was stopped, or a machine that slept, between the look and here
-	// would send what nobody has looked at.
-	now, most := a.Clock.Read(), cmp.Or(a.Fresh, fresh)
-	boot := time.Duration(now.BootMS-a.looked.BootMS) * time.Millisecond
-	if now.BootID != a.looked.BootID || boot < 0 || boot > most || now.Wall.Sub(a.looked.Wall).Abs() > most || !now.Wall.Before(a.Until) {
+	if !a.inTime() {
 		_ = a.conn.Close() // not a byte of the request was written
 		return a.fail(record.ReasonNotSent)
 	}
 	return false, nil
 }
 
+// inTime says that the look is young enough, and the approvals last: a process that was
+// stopped, or a machine that slept, would send what nobody has looked at.
+func (a *run) inTime() bool {
+	now, most := a.Clock.Read(), cmp.Or(a.Fresh, fresh)
+	boot := time.Duration(now.BootMS-a.looked.BootMS) * time.Millisecond
+	return now.BootID == a.looked.BootID && boot >= 0 && boot <= most && now.Wall.Sub(a.looked.Wall).Abs() <= most && now.Wall.Before(a.Until)
+}
+
 func (a *run) send(ctx context.Context) (bool, error) {
+	a.conn.Ask(a.inTime) // what listens for a goodbye takes its time too
 	a.result = a.conn.Send(ctx, exchange.Change{Locator: a.k.Locator, Name: a.in.Target.Name, Descr: a.dir.text(a.in)})
 	if a.Sent != nil && a.result.Effect() != exchange.None {
 		a.Sent(a.result.Took)

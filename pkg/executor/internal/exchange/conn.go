@@ -108,6 +108,15 @@ type Conn struct {
 	tls  *tls.Conn
 	sent int64 // application bytes given to tls
 	used bool
+	may  func() bool // asked before the first byte
+}
+
+// Ask has Send ask at the very last, when nothing is left to do but to write; an answer
+// of false sends nothing.
+func (c *Conn) Ask(may func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.may = may
 }
 
 // Connect dials and finishes the handshake. No application byte is sent: every

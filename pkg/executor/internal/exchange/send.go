@@ -56,6 +56,9 @@ func (c *Conn) Send(ctx context.Context, ch Change) Result {
 	if err := ctx.Err(); err != nil {
 		return Result{Err: notSent("the exchange was called off before its first byte", err)}
 	}
+	if c.may != nil && !c.may() {
+		return Result{Err: notSent("the exchange came too late to be begun", nil)}
+	}
 	start := time.Now()
 	r := c.exchange(start, request, ch)
 	r.Sent, r.Took = c.sent, time.Since(start)
