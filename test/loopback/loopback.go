@@ -102,7 +102,7 @@ func Server(h http.Handler, conf *tls.Config, connected func()) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		TLSConfig:         conf,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: 5 * time.Minute, // executord connects, and reads elsewhere before it sends
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ConnState: func(_ net.Conn, st http.ConnState) {

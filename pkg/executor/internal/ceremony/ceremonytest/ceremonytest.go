@@ -93,7 +93,7 @@ func New(t testing.TB, o Options) *House {
 	if err != nil {
 		t.Fatal(err)
 	}
-	xc := exchange.Config{BaseURL: h.FW.URL(), TLS: tls, Key: key}
+	xc := exchange.Config{BaseURL: h.FW.URL(), TLS: tls, Key: key, Dial: time.Minute}
 	if o.Times != nil {
 		o.Times(&xc)
 	}
