@@ -23,6 +23,10 @@ func TestTheSuiteUnderSystemdIsSetUpByMcpctl(t *testing.T) {
 		{"a second run changes nothing, and an edit stays", (*container).setupAgain},
 		{"doctor, logs and metrics are for operators", (*container).setupSeen},
 		{"a key is rotated, and a bad one is taken back", (*container).setupRotated},
+		{"settings that others may change are refused", (*container).setupLoose},
+		{"directories that somebody else made are found, and put right as the doctor says", (*container).setupForeign},
+		{"a daemon that failed too often is started by setup once it is mended", (*container).setupMended},
+		{"a disk without room is told, and nothing is changed", (*container).setupFull},
 		{"setup for writing makes sealed keys and leaves reading alone", (*container).setupWrite},
 		{"a wall that falls is found", (*container).setupWall},
 		{"uninstall undoes it and keeps what opens the store", (*container).setupUndone},
@@ -232,6 +236,100 @@ func (c *container) setupWall() {
 		c.t.Errorf("a member too many is %s", found["group.pfsense-mcpd"])
 	}
 	c.run("gpasswd", "-d", "test-client", "pfsense-mcpd")
+}
+
+// ends starts a daemon that must not start, and returns what it says. It is not tried
+// again by itself.
+func (c *container) ends(daemon string) string {
+	c.t.Helper()
+	if out, err := c.try(cmdWait, "systemctl", "restart", "pfsense-"+daemon); err == nil {
+		c.t.Errorf("%s starts:\n%s", daemon, out)
+	}
+	if got := c.show("pfsense-"+daemon, "NRestarts"); got != "0" {
+		c.t.Errorf("%s was tried again %s times", daemon, got)
+	}
+	return c.run("journalctl", "-u", "pfsense-"+daemon, "-n", "20", "-o", "cat", "--no-pager")
+}
+
+func (c *container) setupLoose() {
+	const path = "/etc/pfsense-mcp/mcpd.toml"
+	for _, how := range [][3]string{{"chmod", "0666", "0644"}, {"chown", "test-client", "root"}} {
+		c.run(how[0], how[1], path)
+		if out := c.ends("mcpd"); !strings.Contains(out, path+" can be changed by somebody else than root") {
+			c.t.Errorf("%s %s:\n%s", how[0], how[1], out)
+		}
+		c.run(how[0], how[2], path)
+		c.run("systemctl", "reset-failed", "pfsense-mcpd")
+	}
+	c.run("systemctl", "restart", "pfsense-mcpd")
+}
+
+func (c *container) setupForeign() {
+	c.run("sh", "-c", `systemctl stop pfsense-mcp.target 'pfsense-*.socket' 'pfsense-*.service' 2>&1; rm -r /run/pfsense-mcp; install -d -m 0777 -o test-stranger /run/pfsense-mcp`)
+	c.run(as("test-stranger", "mkdir", "/run/pfsense-mcp/exec", "/run/pfsense-mcp/mcp")...)
+	c.run("systemctl", "start", "pfsense-mcp.target")
+	for _, d := range daemons {
+		c.until(d+" refuses", cmdWait, func() bool { return c.show("pfsense-"+d, "ActiveState") == "failed" })
+		if out := c.run("journalctl", "-u", "pfsense-"+d, "-n", "20", "-o", "cat", "--no-pager"); !strings.Contains(out, "is not where it is safe") {
+			c.t.Errorf("%s:\n%s", d, out)
+		}
+	}
+	out, _ := c.try(2*cmdWait, "mcpctl", "doctor", "suite", "--json", "--no-probes") // its exit code is that of the findings
+	var r struct {
+		Checks []struct{ Check_id, Status, Next string } //nolint:revive // as the JSON has it
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		c.t.Fatalf("%v\n%s", err, out)
+	}
+	for _, x := range r.Checks {
+		if x.Check_id != "runtime.directories" {
+			continue
+		}
+		_, command, ok := strings.Cut(x.Next, "then: ")
+		if x.Status != "fail" || !ok {
+			c.t.Fatalf("the doctor finds %+v", x)
+		}
+		c.run("sh", "-c", command)
+	}
+	for _, d := range daemons {
+		c.until(d+" runs again", cmdWait, func() bool { return c.active(d) })
+	}
+	if found := c.doctor("mcpctl", "doctor", "suite", "--json", "--no-probes"); found["runtime.directories"] != "pass" {
+		c.t.Errorf("afterwards the directories are %q", found["runtime.directories"])
+	}
+	if r := c.tool(c.session("test-client"), "pfsense_get_system_version", nil); r.IsError {
+		c.t.Errorf("a client: %s", r.Text())
+	}
+}
+
+func (c *container) setupMended() {
+	c.run("mv", "/etc/pfsense-mcp/credentials/read-api-key", "/root/kept.key")
+	c.until("systemd gives up", cmdWait, func() bool {
+		out, err := c.try(cmdWait, "systemctl", "restart", "pfsense-mcpd")
+		if err == nil {
+			c.t.Fatal("mcpd starts without its key")
+		}
+		return strings.Contains(out, "too quickly") || c.show("pfsense-mcpd", "Result") == "start-limit-hit" || strings.Contains(c.run("journalctl", "-u", "pfsense-mcpd", "-n", "4", "-o", "cat", "--no-pager"), "too quickly")
+	})
+	c.run("mv", "/root/kept.key", "/etc/pfsense-mcp/credentials/read-api-key")
+	c.try(cmdWait, "mcpctl", "setup", "--yes") // its exit code is the doctor's
+	c.until("mcpd runs", cmdWait, func() bool { return c.active("mcpd") })
+}
+
+func (c *container) setupFull() {
+	before := c.files()
+	for _, dir := range []string{"/var/lib/pfsense-mcp", "/etc/systemd/system/pfsense-docfetchd.service.d"} {
+		c.run("sh", "-c", `d=$1; mkdir -p "$d"; mkdir /run/full; mount -t tmpfs -o size=16k,mode=0755 none /run/full; cp -a "$d/." /run/full/; dd if=/dev/zero of=/run/full/filler bs=4k 2>/dev/null; mount --bind /run/full "$d"`, "sh", dir)
+		out, err := c.try(cmdWait, "mcpctl", "setup", "--docs-resolver", "--identity", "other", "--yes", "--no-start")
+		if err == nil || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "next: ") {
+			c.t.Errorf("no room in %s: %v\n%s", dir, err, out)
+		}
+		c.run("sh", "-c", `umount "$1" /run/full && rmdir /run/full`, "sh", dir)
+	}
+	c.run("rmdir", "/etc/systemd/system/pfsense-docfetchd.service.d")
+	if after := c.files(); after != before {
+		c.t.Errorf("something was written:\n%s\nbefore:\n%s", after, before)
+	}
 }
 
 func (c *container) setupUndone() {

@@ -158,7 +158,7 @@ func word(err error) string {
 // knock says how far a peer gets: no-entry (files), refused (by the server) or
 // served.
 func knock(path string) string {
-	c, err := net.DialTimeout("unix", path, 5*time.Second)
+	c, err := net.DialTimeout("unix", path, time.Minute)
 	if err != nil {
 		if errors.Is(err, syscall.EACCES) {
 			return "no-entry"
@@ -166,7 +166,7 @@ func knock(path string) string {
 		return word(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // a socket has deadlines
+	_ = c.SetDeadline(time.Now().Add(time.Minute)) // a daemon may have to be started first
 	hello := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 	if filepath.Base(path) == "mcp.sock" {
 		hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"probe","version":"1"}}}` + "\n"
@@ -192,7 +192,7 @@ func walls() {
 	pids, err := filepath.Glob("/proc/[0-9]*")
 	got["processes"] = fmt.Sprintf("%d %s", len(pids), word(err))
 	dial := func(network, addr string) string {
-		c, err := net.DialTimeout(network, addr, time.Second)
+		c, err := net.DialTimeout(network, addr, 3*time.Second) // a wall drops it, else the kernel takes it
 		if err == nil {
 			_ = c.Close() // it should not be there
 		}
