@@ -111,9 +111,9 @@ func identity(s *subject) finding {
 	latest := ""
 	if s.haveStore {
 		if err := s.view(func(v *store.View) error {
-			all, err := v.Contracts()
-			if err == nil && len(all) > 0 {
-				latest = all[0].Provenance.Appliance
+			newest, _, err := v.ContractPage(0, 1)
+			if err == nil && len(newest) > 0 {
+				latest = newest[0].Provenance.Appliance
 			}
 			return err
 		}); err != nil {

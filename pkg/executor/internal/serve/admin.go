@@ -45,15 +45,11 @@ func (a admin) ListRequests(_ context.Context, r *executorpb.ListRequestsRequest
 	quarantine := a.s.y.Status().Quarantine != ""
 	out := &executorpb.ListRequestsResponse{}
 	return out, a.s.y.View(func(v *store.View) error {
-		all, err := v.Requests(f)
+		page, total, err := show.Requests(v, f, show.Page{Limit: r.GetLimit(), Offset: r.GetOffset()})
 		if err != nil {
 			return err
 		}
-		page, err := show.Page(all, r.GetLimit(), r.GetOffset())
-		if err != nil {
-			return err
-		}
-		out.Total = uint64(len(all))
+		out.Total = uint64(total)
 		for _, one := range page {
 			m, err := show.Request(v, one, a.s.y.Project(v, one), quarantine)
 			if err != nil {
@@ -73,15 +69,11 @@ func (a admin) ListContracts(_ context.Context, r *executorpb.ListContractsReque
 	around := a.s.around()
 	out := &executorpb.ListContractsResponse{}
 	return out, a.s.y.View(func(v *store.View) error {
-		all, err := show.Contracts(v, states)
+		page, total, err := show.Contracts(v, states, show.Page{Limit: r.GetLimit(), Offset: r.GetOffset()})
 		if err != nil {
 			return err
 		}
-		page, err := show.Page(all, r.GetLimit(), r.GetOffset())
-		if err != nil {
-			return err
-		}
-		out.Total = uint64(len(all))
+		out.Total = uint64(total)
 		for _, one := range page {
 			m, err := show.Contract(v, one, around)
 			if err != nil {

@@ -63,17 +63,31 @@ func Contract(v *store.View, c *record.Contract, a Around) (*executorpb.Contract
 	return m, nil
 }
 
-// Contracts returns the contracts in one of the states, newest first; without any,
-// those that hold a target.
-func Contracts(v *store.View, states []record.State) ([]*record.Contract, error) {
-	if len(states) > 0 {
-		return v.Contracts(states...)
+// Contracts returns a page of the contracts in one of the states, newest first, and how
+// many there are; without any states, of those that hold a target.
+func Contracts(v *store.View, states []record.State, p Page) ([]*record.Contract, int, error) {
+	from, most, err := p.bounds()
+	if err != nil {
+		return nil, 0, err
 	}
-	all, err := v.Active()
+	if len(states) > 0 {
+		return v.ContractPage(from, most, states...)
+	}
+	all, err := v.Active() // they are few
 	slices.SortFunc(all, func(a, b *record.Contract) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ContractID, b.ContractID))
 	})
-	return all, err
+	from = min(from, len(all))
+	return all[from:min(from+most, len(all))], len(all), err
+}
+
+// Requests returns a page of the requests that fit, newest first, and how many there are.
+func Requests(v *store.View, f store.RequestFilter, p Page) ([]*record.Request, int, error) {
+	from, most, err := p.bounds()
+	if err != nil {
+		return nil, 0, err
+	}
+	return v.RequestPage(f, from, most)
 }
 
 // undoable returns until when a change can be undone, the zero time when it cannot.

@@ -300,8 +300,8 @@ func TestWithoutAFilterOnlyUnsettledContractsAreListed(t *testing.T) {
 		n      int
 	}{{nil, 1}, {[]record.State{record.Verified}, 1}, {record.States(), 2}, {[]record.State{record.Failed}, 0}} {
 		if err := p.S.View(func(v *store.View) error {
-			all, err := Contracts(v, row.states)
-			if len(all) != row.n || row.states == nil && all[0].ContractID != open.ContractID {
+			all, total, err := Contracts(v, row.states, Page{})
+			if len(all) != row.n || total != row.n || row.states == nil && all[0].ContractID != open.ContractID {
 				t.Errorf("%v: %d contracts", row.states, len(all))
 			}
 			return err
@@ -326,15 +326,17 @@ func TestFiltersAndPagesRefuseWhatTheyDoNotKnow(t *testing.T) {
 	if got, err := Statuses([]executorpb.RequestStatus{executorpb.RequestStatus_REQUEST_STATUS_EXPIRED}); err != nil || got[0] != record.Lapsed {
 		t.Errorf("%v, %v", got, err)
 	}
-	all := make([]int, 1200)
-	for _, row := range []struct{ limit, offset, n uint32 }{{0, 0, 100}, {500, 0, 500}, {500, 1000, 200}, {1, 5000, 0}} {
-		if got, err := Page(all, row.limit, row.offset); err != nil || len(got) != int(row.n) {
-			t.Errorf("%v: %d, %v", row, len(got), err)
+	for _, row := range []struct {
+		p          Page
+		from, most int
+	}{{Page{0, 0}, 0, 100}, {Page{500, 0}, 0, 500}, {Page{1, 5000}, 5000, 1}, {Page{500, 100_000}, 100_000, 500}} {
+		if from, most, err := row.p.bounds(); err != nil || from != row.from || most != row.most {
+			t.Errorf("%v: %d from %d on, %v", row.p, most, from, err)
 		}
 	}
-	for _, row := range [][2]uint32{{501, 0}, {1, 100_001}, {1 << 31, 0}} {
-		if _, err := Page(all, row[0], row[1]); errs.CodeOf(err) != errs.Invalid {
-			t.Errorf("%v: %v", row, err)
+	for _, p := range []Page{{501, 0}, {1, 100_001}, {1 << 31, 0}} {
+		if _, _, err := p.bounds(); errs.CodeOf(err) != errs.Invalid {
+			t.Errorf("%v: %v", p, err)
 		}
 	}
 	if Answer("authorized") != executorpb.WriteState_WRITE_STATE_REFUSED || Answer("reverted") != executorpb.WriteState_WRITE_STATE_REVERTED {

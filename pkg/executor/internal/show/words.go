@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"strings"
 
 	"pfsensemcp/pkg/errs"
@@ -79,16 +80,15 @@ const (
 	maxOffset   = 100_000
 )
 
-// Page cuts a page out of a list.
-func Page[T any](all []T, limit, offset uint32) ([]T, error) {
-	if limit > maxPage || offset > maxOffset {
-		return nil, errs.Newf(errs.Invalid, "limit is at most %d and offset at most %d", maxPage, maxOffset).WithClass("request_validation")
+// Page is which part of a list is asked for, as it was sent. A limit of 0 is the default.
+type Page struct{ Limit, Offset uint32 }
+
+// bounds returns the page's first position and how many it has at most.
+func (p Page) bounds() (from, most int, err error) {
+	if p.Limit > maxPage || p.Offset > maxOffset {
+		return 0, 0, errs.Newf(errs.Invalid, "limit is at most %d and offset at most %d", maxPage, maxOffset).WithClass("request_validation")
 	}
-	if limit == 0 {
-		limit = defaultPage
-	}
-	from := min(int(offset), len(all))
-	return all[from:min(from+int(limit), len(all))], nil
+	return int(p.Offset), cmp.Or(int(p.Limit), defaultPage), nil
 }
 
 // ID says whether s has the form of an id with this prefix. What has another form is

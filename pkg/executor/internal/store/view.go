@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -110,26 +109,6 @@ func newer(a, b *record.Request) int {
 	return cmp.Or(a.OpenedAt.Compare(b.OpenedAt), a.ConcludedAt.Compare(b.ConcludedAt), cmp.Compare(a.RequestID, b.RequestID))
 }
 
-// RequestFilter chooses requests; what is zero chooses all.
-type RequestFilter struct {
-	Statuses []record.Status
-	UID      *int64
-}
-
-// Requests returns the requests that fit, newest first.
-func (v *View) Requests(f RequestFilter) (all []*record.Request, err error) {
-	err = rows.Each(v.tx, nil, nil, func(r *record.Request) (bool, error) {
-		if (len(f.Statuses) == 0 || slices.Contains(f.Statuses, r.Status)) && (f.UID == nil || r.AskedBy != nil && *r.AskedBy == *f.UID) {
-			all = append(all, r)
-		}
-		return true, nil
-	})
-	slices.SortFunc(all, func(a, b *record.Request) int {
-		return cmp.Or(b.OpenedAt.Compare(a.OpenedAt), cmp.Compare(a.RequestID, b.RequestID))
-	})
-	return all, err
-}
-
 // Preview returns the latest preview of a request, the attested file, and its row.
 func (v *View) Preview(request string) (*artifact.Preview, []byte, *record.Preview, error) {
 	p, err := rows.Get(v.tx, &record.Preview{}, []byte(request))
@@ -155,21 +134,6 @@ func (v *View) Contract(id string) (*record.Contract, *record.Result, error) {
 	}
 	r, err := rows.Get(v.tx, &record.Result{}, []byte(id))
 	return c, r, err
-}
-
-// Contracts returns the contracts in one of the states (all without any), newest
-// first.
-func (v *View) Contracts(states ...record.State) (all []*record.Contract, err error) {
-	err = rows.Each(v.tx, nil, nil, func(c *record.Contract) (bool, error) {
-		if len(states) == 0 || slices.Contains(states, c.State) {
-			all = append(all, c)
-		}
-		return true, nil
-	})
-	slices.SortFunc(all, func(a, b *record.Contract) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ContractID, b.ContractID))
-	})
-	return all, err
 }
 
 // Active returns the contracts that hold a target, which are all that are not
