@@ -21,3 +21,16 @@ func TestAHostWithoutATPMIsToldSoAndWhatToDo(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestWhoProvisionsByHandReadsTheSecretWhereTheUnitHasIt(t *testing.T) {
+	for _, row := range []struct{ name, credentials, want string }{
+		{"nv-auth", "", "/etc/pfsense-mcp/credentials/witness-nv-auth"},
+		{"nv-auth", "/run/credentials/x", "nv-auth"},
+		{"/root/nv-auth", "", "/root/nv-auth"},
+		{"", "", ""},
+	} {
+		if got := atRest(row.name, row.credentials); got != row.want {
+			t.Errorf("%q beside %q: %q, want %q", row.name, row.credentials, got, row.want)
+		}
+	}
+}
