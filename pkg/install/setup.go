@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pfsensemcp/pkg/catalog"
 	"pfsensemcp/pkg/errs"
@@ -148,6 +149,9 @@ func (h *Host) Plan(ctx context.Context, o Options, s *Seen, compared bool) (*Pl
 	p := &Plan{Options: o, Seen: s, make: map[string]func(context.Context) ([]byte, error){}}
 	if p.trust, err = o.decide(s, ca, compared); err != nil {
 		return nil, err
+	}
+	if now := h.Now(); now.Before(s.NotBefore) || now.After(s.NotAfter) { // a pin alone asks for no validity
+		p.Notes = append(p.Notes, "by this host's clock, "+now.UTC().Format(time.DateTime)+" UTC, the certificate has ended or not begun: see that the clock is right before you go on")
 	}
 	if err := p.people(h); err != nil {
 		return nil, err

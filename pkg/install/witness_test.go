@@ -300,3 +300,37 @@ func TestSetupSaysWhoOperatesAndRefusesAnOperatorWhoIsNoUser(t *testing.T) {
 		})
 	}
 }
+
+func TestASetupUnderAClockThatWasSetBackSaysSoAndWritesNothing(t *testing.T) {
+	s := newSite(t, authority)
+	now := s.Now
+	s.Now = func() time.Time { return now().AddDate(-1, 0, 0) }
+	o := s.options("fw.lan")
+	o.CAFile = s.ca(t)
+	before := s.snapshot(t)
+	_, err := s.set(t, o)
+	if err == nil || !strings.Contains(errs.Public(err).Next, "check the clock here") {
+		t.Errorf("%v (next: %s)", err, errs.Public(err).Next)
+	}
+	if diff := cmp.Diff(before, s.snapshot(t)); diff != "" {
+		t.Errorf("something was written:\n%s", diff)
+	}
+	// Where the pin alone is believed a person is told before anything is written.
+	o.CAFile = ""
+	for _, right := range []bool{false, true} {
+		if right {
+			s.Now = now
+		}
+		seen, err := s.Look(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Plan(t.Context(), o, seen, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(strings.Join(p.Notes, "\n"), "see that the clock is right"); told == right {
+			t.Errorf("with a clock that is right: %t, told %t: %q", right, told, p.Notes)
+		}
+	}
+}
