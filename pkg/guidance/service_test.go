@@ -38,7 +38,7 @@ func serve(t testing.TB, r *Registry, uid uint32) guidancepb.GuidanceClient {
 }
 
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // for what hangs
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/errs"
+	"pfsensemcp/pkg/mcpserver/internal/change"
 	"pfsensemcp/pkg/pfrest"
 	"pfsensemcp/pkg/readtool"
 	"pfsensemcp/pkg/rpc"
@@ -132,6 +133,14 @@ type running struct {
 	stop   func() // and wait
 }
 
+// bound sets the times that a look and the look of a call may take; the rest is bounded
+// by what no host exceeds.
+func bound(s *Server, look, again time.Duration) {
+	if s.write != nil {
+		s.write.tool.Bounds = change.Bounds{Look: look, Again: again, Ask: 5 * time.Minute, Call: 10 * time.Minute}
+	}
+}
+
 // start runs a server that waits for its executord as long as a busy host may need.
 func start(t *testing.T, cfg Config) *running {
 	t.Helper()
@@ -145,9 +154,7 @@ func startBound(t *testing.T, cfg Config, look, again time.Duration) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.write != nil {
-		s.write.tool.Bound(look, again)
-	}
+	bound(s, look, again)
 	dir, err := os.MkdirTemp("", "mcp") // t.TempDir can be longer than a socket's path
 	if err != nil {
 		t.Fatal(err)

@@ -495,8 +495,12 @@ func TestReview18EachSessionsUidGoesAlongAsMcpdsClaim(t *testing.T) {
 		return executorpb.WriteState_WRITE_STATE_REFUSED, nil // its quota is full
 	})
 	s, err := New(w.cfg)
-	if err != nil || !s.look(t.Context()) { // as Serve begins
+	if err != nil {
 		t.Fatal(err)
+	}
+	bound(s, time.Minute, time.Minute)
+	if !s.look(t.Context()) { // as Serve begins
+		t.Fatal("not offered")
 	}
 	one, two := connect(t, s, 1001), connect(t, s, 1002)
 	var both sync.WaitGroup
@@ -541,8 +545,12 @@ func TestG7AFloodOfOneAccountLeavesReadsAndOthersAlone(t *testing.T) {
 		return executorpb.WriteState_WRITE_STATE_VERIFIED, nil
 	})
 	s, err := New(w.cfg)
-	if err != nil || !s.look(t.Context()) { // as Serve begins
+	if err != nil {
 		t.Fatal(err)
+	}
+	bound(s, time.Minute, time.Minute)
+	if !s.look(t.Context()) { // as Serve begins
+		t.Fatal("not offered")
 	}
 	other := connect(t, s, 1002)
 	var flood []*rawmcp.Client

@@ -173,7 +173,7 @@ func (f *Front) Start(t testing.TB, socket string, uids ...uint32) {
 		t.Fatal(err)
 	}
 	row := func(full string, bytes int) rpc.Method {
-		return rpc.Method{Full: full, Callers: rpc.Mcpd, MaxRequest: bytes, MaxDuration: 15 * time.Second}
+		return rpc.Method{Full: full, Callers: rpc.Mcpd, MaxRequest: bytes, MaxDuration: 10 * time.Minute}
 	}
 	node := rpc.NewNode(rpc.NodeConfig{Name: "executord", Version: "pretend", BuildID: "sha256:00", StartedAt: time.Unix(1, 0)})
 	node.SetServing(true)

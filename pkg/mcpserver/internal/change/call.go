@@ -68,7 +68,7 @@ func (t *Tool) Call(ctx context.Context, uid uint32, args []byte) (State, error)
 	case err != nil, len(alias) > maxName, len(text) > maxText:
 		return Refused, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, t.Bounds.Call)
 	defer cancel()
 	leave, ok := t.lanes.enter(ctx, uid)
 	if !ok {
@@ -77,10 +77,10 @@ func (t *Tool) Call(ctx context.Context, uid uint32, args []byte) (State, error)
 	defer leave()
 	// The offer is judged again for every call: executord may have been replaced
 	// since the tool was listed.
-	if !t.learn(ctx, t.again, grpc.WaitForReady(true)) {
+	if !t.learn(ctx, t.Bounds.Again, grpc.WaitForReady(true)) {
 		return Refused, nil
 	}
-	asking, done := context.WithTimeout(ctx, askWithin)
+	asking, done := context.WithTimeout(ctx, t.Bounds.Ask)
 	defer done()
 	r, err := t.front.RequestAliasDescription(asking, &executorpb.RequestAliasDescriptionRequest{
 		AliasName: alias, Description: text, CallerUid: uid,

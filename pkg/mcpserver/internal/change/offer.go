@@ -27,8 +27,10 @@ type Tool struct {
 	front   executorpb.FrontClient
 	log     *slog.Logger
 	changed func(offered bool)
-	within  time.Duration // lookWithin
-	again   time.Duration // statusAgain
+
+	// Bounds are the shipped ones unless somebody sets others before anything else: a test
+	// with an executord on a socket must not depend on how fast the host is.
+	Bounds Bounds
 
 	lanes lanes
 	quiet logging.Quiet // calls that executord did not answer
@@ -61,14 +63,13 @@ type look struct {
 func New(entry catalog.Write, conn grpc.ClientConnInterface, log *slog.Logger, changed func(offered bool)) *Tool {
 	return &Tool{
 		entry: entry, front: executorpb.NewFrontClient(conn), log: log, changed: changed,
-		within: lookWithin, again: statusAgain,
+		Bounds: Bounds{Look: lookWithin, Again: statusAgain, Ask: askWithin, Call: callWithin},
 	}
 }
 
-// Bound sets how long a look, and the one of a call, wait for executord. Tests alone
-// call it, before anything else: those with a real executord must not depend on how
-// fast the host is.
-func (t *Tool) Bound(look, again time.Duration) { t.within, t.again = look, again }
+// Bounds are how long things may take: a look, the look of a call, the question of a
+// call, and a call in all.
+type Bounds struct{ Look, Again, Ask, Call time.Duration }
 
 // Name returns the tool's name.
 func (t *Tool) Name() string { return t.entry.Tool }
@@ -106,7 +107,7 @@ func (t *Tool) Look(ctx context.Context) bool {
 }
 
 func (t *Tool) share(ctx context.Context, l *look) {
-	l.ok = t.learn(ctx, t.within)
+	l.ok = t.learn(ctx, t.Bounds.Look)
 	t.mu.Lock()
 	t.running = nil
 	t.mu.Unlock()

@@ -28,8 +28,9 @@ import (
 )
 
 // stopGrace is how long a process may take to end after SIGTERM before it is
-// killed. The daemons end within their own 2 s bound.
-const stopGrace = 5 * time.Second
+// killed. The daemons end within a bound of their own, 4 s; the rest is for a busy
+// host.
+const stopGrace = 10 * time.Second
 
 // maxBackoff bounds the wait before a daemon that ended is started again.
 const maxBackoff = 30 * time.Second
