@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfsensemcp/pkg/errs"
-	"pfsensemcp/pkg/executor/internal/store/storetest"
 )
 
 // A backup is made beside the store and is as large. One that takes the room which an
@@ -33,21 +32,7 @@ func TestCase106ABackupTakesNoRoomThatAnAttemptNeeds(t *testing.T) {
 }
 
 func TestCase106ABackupCountsItsOwnSize(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("mounting a small file system needs root")
-	}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m,mode=0700"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	f := setup(t)
-	if err := f.S.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f.c.Dir = dir
-	f.S = storetest.Create(t, f.c)
-	t.Cleanup(func() { _ = f.S.Close() })
+	f, dir := small(t, "16m")
 	st, err := os.Stat(filepath.Join(dir, "store.db"))
 	if err != nil {
 		t.Fatal(err)

@@ -292,12 +292,14 @@ func (f *fix) seamAt(point string, err error) {
 	}).At
 }
 
-func TestCase106AFullFileSystemIsMetBeforeAnythingIsBegunAndWorksAgainAfterwards(t *testing.T) {
+// small is a store on a file system of its own of that size, and its directory.
+func small(t *testing.T, size string) (*fix, string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small file system needs root")
 	}
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=10m,mode=0700"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size+",mode=0700"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
@@ -308,6 +310,11 @@ func TestCase106AFullFileSystemIsMetBeforeAnythingIsBegunAndWorksAgainAfterwards
 	f.c.Dir = dir
 	f.S = storetest.Create(t, f.c)
 	t.Cleanup(func() { _ = f.S.Close() })
+	return f, dir
+}
+
+func TestCase106AFullFileSystemIsMetBeforeAnythingIsBegunAndWorksAgainAfterwards(t *testing.T) {
+	f, dir := small(t, "10m")
 	c := must[record.Contract](t)(f.Authorize("one", "new"))
 	c = must[record.Contract](t)(f.Confirm(c))
 
