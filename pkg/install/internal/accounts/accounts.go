@@ -18,6 +18,13 @@ import (
 	"syscall"
 )
 
+// The groups of the suite, each of them a wall (deploy/systemd, sysusers.d).
+const (
+	Clients   = "pfsense-mcp"       // MCP clients: mcp.sock
+	Operators = "pfsense-mcp-admin" // the operators' sockets
+	Mcpd      = "pfsense-mcpd"      // mcpd alone
+)
+
 // maxAccounts bounds each of the two files, in bytes.
 const maxAccounts = 4 << 20
 

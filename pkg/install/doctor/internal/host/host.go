@@ -41,22 +41,15 @@ const (
 	tpmGroup       = "tss"
 )
 
-// The groups, each of them a wall.
-const (
-	groupClients = "pfsense-mcp"
-	groupAdmin   = "pfsense-mcp-admin"
-	groupMcpd    = "pfsense-mcpd"
-)
-
 // sockets are the runtime directories and the group that may enter each.
 var sockets = []struct{ name, group string }{
-	{"mcp", groupClients},
-	{"mcpd-admin", groupAdmin},
-	{"guidance", groupMcpd},
-	{"docs", groupMcpd},
-	{"docs-admin", groupAdmin},
-	{"exec", groupMcpd},
-	{"exec-admin", groupAdmin},
+	{"mcp", accounts.Clients},
+	{"mcpd-admin", accounts.Operators},
+	{"guidance", accounts.Mcpd},
+	{"docs", accounts.Mcpd},
+	{"docs-admin", accounts.Operators},
+	{"exec", accounts.Mcpd},
+	{"exec-admin", accounts.Operators},
 }
 
 // keyOld is the age from which a key should be replaced.
@@ -110,8 +103,8 @@ func (x *examination) groups() {
 		x.Add(id, what, finding.Unknown, "the files of users and groups cannot be read", "")
 		return
 	}
-	members, ok := a.Members(groupMcpd)
-	others := slices.DeleteFunc(members, func(m string) bool { return m == groupMcpd })
+	members, ok := a.Members(accounts.Mcpd)
+	others := slices.DeleteFunc(members, func(m string) bool { return m == accounts.Mcpd })
 	switch {
 	case !ok:
 		x.Add(id, what, finding.Fail, "there is no such group", "systemd-sysusers pfsense-mcp.conf")
@@ -122,8 +115,8 @@ func (x *examination) groups() {
 	}
 	x.operators(a)
 	const clients = "group.operators"
-	both, _ := a.Members(groupClients)
-	admins, _ := a.Members(groupAdmin)
+	both, _ := a.Members(accounts.Clients)
+	admins, _ := a.Members(accounts.Operators)
 	both = slices.DeleteFunc(both, func(m string) bool { return !slices.Contains(admins, m) })
 	if len(both) > 0 {
 		x.Add(clients, "nobody both runs MCP clients and operates", finding.Warn, "in both groups: "+names(both)+": a model acts with an account that may approve", "give operators another account than the one whose MCP client runs")
@@ -136,11 +129,11 @@ func (x *examination) groups() {
 // site where root does every day's work has one account for everything.
 func (x *examination) operators(a accounts.Accounts) {
 	const id, what = "operators.present", "somebody operates who is not root"
-	switch members, ok := a.Members(groupAdmin); {
+	switch members, ok := a.Members(accounts.Operators); {
 	case !ok:
-		x.Add(id, what, finding.Fail, "there is no group "+groupAdmin, "systemd-sysusers pfsense-mcp.conf")
+		x.Add(id, what, finding.Fail, "there is no group "+accounts.Operators, "systemd-sysusers pfsense-mcp.conf")
 	case len(members) == 0:
-		x.Add(id, what, finding.Warn, "the group "+groupAdmin+" has no member", "mcpctl setup --operator USER, then usermod -aG "+groupAdmin+" USER; it counts from the next login on")
+		x.Add(id, what, finding.Warn, "the group "+accounts.Operators+" has no member", "mcpctl setup --operator USER, then usermod -aG "+accounts.Operators+" USER; it counts from the next login on")
 	default:
 		x.Add(id, what, finding.Pass, "", "")
 	}

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"pfsensemcp/pkg/install/doctor/internal/finding"
+	"pfsensemcp/pkg/install/internal/accounts"
 )
 
 var now = time.Now()
 
 // gids are the numbers of the groups.
-var gids = map[string]int{groupClients: 70001, groupAdmin: 70002, groupMcpd: 70003}
+var gids = map[string]int{accounts.Clients: 70001, accounts.Operators: 70002, accounts.Mcpd: 70003}
 
 // lay makes a machine below a temporary root, as the package and mcpctl setup leave
 // one.
@@ -47,12 +48,12 @@ func lay(t *testing.T) *Host {
 		}
 	}
 	groups := ""
-	for _, g := range []string{groupClients, groupMcpd, groupAdmin} {
+	for _, g := range []string{accounts.Clients, accounts.Mcpd, accounts.Operators} {
 		groups += fmt.Sprintf("%s:x:%d:\n", g, gids[g])
 	}
 	groups = strings.TrimRight(groups, "\n") + "olga\n"
 	put("/etc/group", groups+"tss:x:99999:\n", 0o644)
-	put("/etc/passwd", fmt.Sprintf("root:x:0:0::/root:/bin/sh\npfsense-mcpd:x:901:%d::/nonexistent:/usr/sbin/nologin\n", gids[groupMcpd]), 0o644)
+	put("/etc/passwd", fmt.Sprintf("root:x:0:0::/root:/bin/sh\npfsense-mcpd:x:901:%d::/nonexistent:/usr/sbin/nologin\n", gids[accounts.Mcpd]), 0o644)
 	put("/etc/pfsense-mcp/mcpd.toml", "", 0o644)
 	put(readKey, "", 0o600)
 	chmod(t, h, "/etc/pfsense-mcp", 0o755)
@@ -131,13 +132,13 @@ func TestEveryWallThatFellIsFound(t *testing.T) {
 		status finding.Status
 		says   string
 	}{
-		{"TestReview13 a member too many", func(_ *testing.T, h *Host) { group(h, groupMcpd, "eve") }, "group.pfsense-mcpd", finding.Fail, "eve"},
+		{"TestReview13 a member too many", func(_ *testing.T, h *Host) { group(h, accounts.Mcpd, "eve") }, "group.pfsense-mcpd", finding.Fail, "eve"},
 		{"TestReview13 another user's own group", func(t *testing.T, h *Host) {
 			f, err := os.OpenFile(h.at("/etc/passwd"), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(f, "mallory:x:1001:%d::/:/bin/sh\n", gids[groupMcpd])
+			fmt.Fprintf(f, "mallory:x:1001:%d::/:/bin/sh\n", gids[accounts.Mcpd])
 			f.Close()
 		}, "group.pfsense-mcpd", finding.Fail, "mallory"},
 		{"no group", func(t *testing.T, h *Host) {
@@ -146,9 +147,12 @@ func TestEveryWallThatFellIsFound(t *testing.T) {
 			}
 		}, "group.pfsense-mcpd", finding.Fail, "no such group"},
 		{"no list of groups", func(_ *testing.T, h *Host) { _ = os.Remove(h.at("/etc/group")) }, "group.pfsense-mcpd", finding.Unknown, "cannot be read"},
-		{"TestReview27 one person in both groups", func(_ *testing.T, h *Host) { group(h, groupClients, "ann,bob"); group(h, groupAdmin, ",bob") }, "group.operators", finding.Warn, "bob"},
+		{"TestReview27 one person in both groups", func(_ *testing.T, h *Host) {
+			group(h, accounts.Clients, "ann,bob")
+			group(h, accounts.Operators, ",bob")
+		}, "group.operators", finding.Warn, "bob"},
 		{"nobody operates", func(t *testing.T, h *Host) {
-			text := fmt.Sprintf("%s:x:%d:\n%s:x:%d:\n", groupMcpd, gids[groupMcpd], groupAdmin, gids[groupAdmin])
+			text := fmt.Sprintf("%s:x:%d:\n%s:x:%d:\n", accounts.Mcpd, gids[accounts.Mcpd], accounts.Operators, gids[accounts.Operators])
 			if err := os.WriteFile(h.at("/etc/group"), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +163,7 @@ func TestEveryWallThatFellIsFound(t *testing.T) {
 		{"a directory that is gone", func(_ *testing.T, h *Host) { _ = os.RemoveAll(h.at(runDir + "/docs")) }, "runtime.directories", finding.Fail, "docs is not there"},
 		{"a directory that somebody else made", func(_ *testing.T, h *Host) { h.RootUID++ }, "runtime.directories", finding.Fail, "another owner"},
 		{"a directory of another group", func(t *testing.T, h *Host) {
-			if err := os.Chown(h.at(runDir+"/exec"), -1, gids[groupClients]); err != nil {
+			if err := os.Chown(h.at(runDir+"/exec"), -1, gids[accounts.Clients]); err != nil {
 				t.Fatal(err)
 			}
 		}, "runtime.directories", finding.Fail, "exec has another owner or group"},
