@@ -1,6 +1,7 @@
 package where
 
 import (
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -111,36 +112,14 @@ func address(name, op, value string) (func(row.Value) bool, *errs.Error) {
 }
 
 // parseMAC reads 00:11:22:aa:bb:cc, 00-11-22-AA-BB-CC and 0011.22aa.bbcc as the
-// same twelve digits: people copy them from labels, switches and other systems.
-func parseMAC(s string) (digits string, ok bool) {
-	every, sep := 2, byte(0) // digits between two separators
-	switch len(s) {
-	case 17:
-		sep = s[2]
-	case 14:
-		every, sep = 4, s[4]
-	default:
-		return "", false
+// same six bytes: people copy them from labels, switches and other systems. Twelve
+// digits alone may be anything.
+func parseMAC(s string) (mac [6]byte, ok bool) {
+	b, err := net.ParseMAC(s)
+	if err != nil || len(b) != len(mac) || len(s) == 2*len(mac) {
+		return mac, false
 	}
-	if every == 4 && sep != '.' || every == 2 && sep != ':' && sep != '-' {
-		return "", false
-	}
-	var b []byte
-	for i := range len(s) {
-		switch c := s[i]; {
-		case (i+1)%(every+1) == 0:
-			if c != sep {
-				return "", false
-			}
-		case c >= '0' && c <= '9' || c >= 'a' && c <= 'f':
-			b = append(b, c)
-		case c >= 'A' && c <= 'F':
-			b = append(b, c+'a'-'A')
-		default:
-			return "", false
-		}
-	}
-	return string(b), true
+	return [6]byte(b), true
 }
 
 // covers says whether got is what w asks for.

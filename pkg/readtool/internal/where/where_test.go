@@ -109,6 +109,7 @@ func TestComparisonFollowsTheFieldsType(t *testing.T) {
 		{`{"source":"02:42:71:10:00:ab"}`, "source = 02:42:71:10:00:AA", false},
 		{`{"source":"02:42:71:10:00:aa"}`, "source = 02:42-71:10:00:aa", false},
 		{`{"source":"02:42:71:10:00:aa"}`, "source = 02:42:71:10:00:ag", false},
+		{`{"source":"02:42:71:10:00:aa"}`, "source = 0242711000aa", false},
 		{`{"source":"02:42:71"}`, "source = 02:42:71:10:00:aa", false},
 		{`{"source":"02:42:71"}`, "source = 02:42:71", true},
 		// addresses
