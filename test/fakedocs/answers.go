@@ -93,9 +93,14 @@ func Slow(contentType string, body []byte, pieces int, pause time.Duration) http
 	}
 }
 
-// Silent takes the request and never answers.
+// Silent takes the request and never answers, not even one who is just leaving: a
+// handler that returns says 200 with no body, and a client that has sent its goodbye
+// and has not closed yet can still take that.
 func Silent() http.HandlerFunc {
-	return func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	return func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // Huge sends blanks inside a JSON document until the client has had enough.
